@@ -1,0 +1,3 @@
+module pgqueue-gateway/compat-tests/go-records
+
+go 1.26.0
