@@ -1,0 +1,22 @@
+//! Record batches of format 2, read and written without losing anything a producer may send:
+//! null and empty keys, duplicate headers, null header values, far-apart timestamps.
+//!
+//! Reading borrows and does not allocate per record. The layout is that of Kafka's
+//! `DefaultRecordBatch.java` and `DefaultRecord.java` (KIP-98, KIP-82).
+
+mod build;
+mod compression;
+mod error;
+mod header;
+mod produced;
+mod record;
+mod varint;
+mod view;
+
+pub use build::{BatchBuilder, BatchFull, ProducerFields};
+pub use compression::compress;
+pub use error::BatchError;
+pub use header::{BatchHeader, Compression, HEADER_LEN, MAGIC, TimestampType};
+pub use produced::{ProduceLimits, ProducedBatch};
+pub use record::{HeaderIter, Headers, Record, Records};
+pub use view::BatchView;
