@@ -218,17 +218,11 @@ mod tests {
     /// The message crate was generated from the same Kafka release; it is an independent reading.
     #[test]
     fn table_agrees_with_the_message_crate() {
-        for &error in ErrorCode::ALL
-            .iter()
-            .filter(|&&error| error != ErrorCode::None)
-        {
+        for &error in ErrorCode::ALL.iter().filter(|&&error| error != ErrorCode::None) {
             let other = kafka_protocol::ResponseError::try_from_code(error.code()).unwrap();
             assert_eq!(other.is_retriable(), error.is_retriable(), "{error}");
             assert_eq!(other.to_string(), format!("{error:?}"));
-            assert_eq!(
-                error.name().replace('_', ""),
-                format!("{error:?}").to_uppercase()
-            );
+            assert_eq!(error.name().replace('_', ""), format!("{error:?}").to_uppercase());
         }
     }
 }

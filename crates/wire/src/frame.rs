@@ -50,10 +50,7 @@ pub struct FrameLimits {
 
 impl Default for FrameLimits {
     fn default() -> Self {
-        FrameLimits {
-            produce: DEFAULT_MAX_FRAME,
-            other: DEFAULT_MAX_OTHER_FRAME,
-        }
+        FrameLimits { produce: DEFAULT_MAX_FRAME, other: DEFAULT_MAX_OTHER_FRAME }
     }
 }
 
@@ -63,17 +60,9 @@ impl FrameLimits {
     /// # Errors
     /// [`FrameError::TooLarge`] when the frame is larger than its API may send.
     pub fn check(&self, head: &FrameHead) -> Result<usize, FrameError> {
-        let limit = if head.api_key == PRODUCE {
-            self.produce
-        } else {
-            self.other
-        };
+        let limit = if head.api_key == PRODUCE { self.produce } else { self.other };
         if head.size > limit {
-            return Err(FrameError::TooLarge {
-                size: head.size,
-                limit,
-                api_key: head.api_key,
-            });
+            return Err(FrameError::TooLarge { size: head.size, limit, api_key: head.api_key });
         }
         Ok(head.size - CONSUMED)
     }
@@ -85,11 +74,7 @@ pub enum FrameError {
     #[error("frame size {0} cannot hold a request")]
     TooSmall(i32),
     #[error("frame of {size} bytes for API key {api_key} is larger than the limit of {limit}")]
-    TooLarge {
-        size: usize,
-        limit: usize,
-        api_key: i16,
-    },
+    TooLarge { size: usize, limit: usize, api_key: i16 },
 }
 
 #[cfg(test)]
@@ -109,34 +94,17 @@ mod tests {
         for size in [i32::MIN, -1, 0, 9] {
             assert_eq!(head(size, 3), Err(FrameError::TooSmall(size)));
         }
-        assert_eq!(
-            head(10, -3),
-            Ok(FrameHead {
-                size: 10,
-                api_key: -3,
-                api_version: 7
-            })
-        );
+        assert_eq!(head(10, -3), Ok(FrameHead { size: 10, api_key: -3, api_version: 7 }));
     }
 
     #[test]
     fn limits_at_their_edges() {
-        let limits = FrameLimits {
-            produce: 1000,
-            other: 100,
-        };
+        let limits = FrameLimits { produce: 1000, other: 100 };
         for (api_key, limit) in [(0, 1000), (1, 100), (18, 100), (999, 100)] {
             let check = |size: usize| limits.check(&head(size as i32, api_key).unwrap());
             assert_eq!(check(limit - 1), Ok(limit - 5));
             assert_eq!(check(limit), Ok(limit - 4));
-            assert_eq!(
-                check(limit + 1),
-                Err(FrameError::TooLarge {
-                    size: limit + 1,
-                    limit,
-                    api_key
-                })
-            );
+            assert_eq!(check(limit + 1), Err(FrameError::TooLarge { size: limit + 1, limit, api_key }));
         }
         let largest = head(i32::MAX, 0).unwrap();
         assert!(FrameLimits::default().check(&largest).is_err());

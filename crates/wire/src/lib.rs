@@ -14,8 +14,6 @@ mod topic_name;
 pub use error_code::ErrorCode;
 pub use frame::{DEFAULT_MAX_FRAME, DEFAULT_MAX_OTHER_FRAME, FrameError, FrameHead, FrameLimits};
 pub use header::RequestHeader;
-pub use message::{
-    DecodeError, EncodeError, decode_request, decode_response, encode_request, encode_response,
-};
+pub use message::{DecodeError, EncodeError, decode_request, decode_response, encode_request, encode_response};
 pub use shape::Malformed;
 pub use topic_name::{InvalidTopicName, MAX_TOPIC_NAME_LEN, TopicName};

@@ -23,11 +23,7 @@ pub enum DecodeError {
     Malformed(#[from] Malformed),
     /// The message crate refuses a value: null where null is not allowed, or invalid UTF-8.
     #[error("API key {api_key} version {api_version}: {reason}")]
-    Invalid {
-        api_key: i16,
-        api_version: i16,
-        reason: String,
-    },
+    Invalid { api_key: i16, api_version: i16, reason: String },
 }
 
 /// Why a message cannot be written: nearly always a field that its version does not have.
@@ -45,17 +41,10 @@ pub struct EncodeError {
 ///
 /// # Errors
 /// [`DecodeError`]; after `Malformed` and `Invalid` the connection should end, as Kafka ends it.
-pub fn decode_request(
-    api_key: i16,
-    api_version: i16,
-    body: Bytes,
-) -> Result<RequestKind, DecodeError> {
+pub fn decode_request(api_key: i16, api_version: i16, body: Bytes) -> Result<RequestKind, DecodeError> {
     let shape = shape::of(api_key).ok_or(DecodeError::UnknownApi(api_key))?;
     if !shape.has_version(api_version) {
-        return Err(DecodeError::UnknownVersion {
-            api_key,
-            api_version,
-        });
+        return Err(DecodeError::UnknownVersion { api_key, api_version });
     }
     shape.check(api_version, &body)?;
     let mut rest = body;
@@ -65,11 +54,7 @@ pub fn decode_request(
     if rest.is_empty() {
         Ok(request)
     } else {
-        Err(invalid(
-            api_key,
-            api_version,
-            format!("{} bytes follow the message", rest.len()),
-        ))
+        Err(invalid(api_key, api_version, format!("{} bytes follow the message", rest.len())))
     }
 }
 
@@ -86,17 +71,11 @@ pub fn encode_response(
     correlation_id: i32,
     response: &ResponseKind,
 ) -> Result<Bytes, EncodeError> {
-    let failed = |reason: String| EncodeError {
-        api_key,
-        api_version,
-        reason,
-    };
+    let failed = |reason: String| EncodeError { api_key, api_version, reason };
     let key = ApiKey::try_from(api_key).map_err(|()| failed("unknown API key".to_owned()))?;
     let expected = match response {
         // Records of megabytes: growing would copy them several times.
-        ResponseKind::Fetch(fetch) => fetch
-            .compute_size(api_version)
-            .map_err(|e| failed(format!("{e:#}")))?,
+        ResponseKind::Fetch(fetch) => fetch.compute_size(api_version).map_err(|e| failed(format!("{e:#}")))?,
         _ => USUAL_RESPONSE,
     };
     let mut frame = start_frame(expected);
@@ -106,9 +85,7 @@ pub fn encode_response(
     if key.response_header_version(api_version) >= 1 {
         frame.put_u8(0);
     }
-    response
-        .encode(&mut frame, api_version)
-        .map_err(|e| failed(format!("{e:#}")))?;
+    response.encode(&mut frame, api_version).map_err(|e| failed(format!("{e:#}")))?;
     finish_frame(frame).map_err(failed)
 }
 
@@ -123,11 +100,7 @@ pub fn encode_request(
     client_id: Option<&str>,
     request: &RequestKind,
 ) -> Result<Bytes, EncodeError> {
-    let failed = |reason: String| EncodeError {
-        api_key,
-        api_version,
-        reason,
-    };
+    let failed = |reason: String| EncodeError { api_key, api_version, reason };
     let key = ApiKey::try_from(api_key).map_err(|()| failed("unknown API key".to_owned()))?;
     let mut frame = start_frame(USUAL_RESPONSE);
     frame.put_i16(api_key);
@@ -135,8 +108,7 @@ pub fn encode_request(
     frame.put_i32(correlation_id);
     match client_id {
         Some(id) => {
-            let length =
-                i16::try_from(id.len()).map_err(|_| failed("client id is too long".to_owned()))?;
+            let length = i16::try_from(id.len()).map_err(|_| failed("client id is too long".to_owned()))?;
             frame.put_i16(length);
             frame.put_slice(id.as_bytes());
         }
@@ -145,9 +117,7 @@ pub fn encode_request(
     if key.request_header_version(api_version) >= 2 {
         frame.put_u8(0);
     }
-    request
-        .encode(&mut frame, api_version)
-        .map_err(|e| failed(format!("{e:#}")))?;
+    request.encode(&mut frame, api_version).map_err(|e| failed(format!("{e:#}")))?;
     finish_frame(frame).map_err(failed)
 }
 
@@ -157,11 +127,7 @@ pub fn encode_request(
 ///
 /// # Errors
 /// [`DecodeError`] when the bytes are not this response.
-pub fn decode_response(
-    api_key: i16,
-    api_version: i16,
-    mut bytes: Bytes,
-) -> Result<(i32, ResponseKind), DecodeError> {
+pub fn decode_response(api_key: i16, api_version: i16, mut bytes: Bytes) -> Result<(i32, ResponseKind), DecodeError> {
     let key = message_key(api_key)?;
     let mut reader = shape::Reader::new(&bytes);
     let correlation_id = reader.int32("correlation_id")?;
@@ -175,11 +141,7 @@ pub fn decode_response(
     if bytes.is_empty() {
         Ok((correlation_id, response))
     } else {
-        Err(invalid(
-            api_key,
-            api_version,
-            format!("{} bytes follow the message", bytes.len()),
-        ))
+        Err(invalid(api_key, api_version, format!("{} bytes follow the message", bytes.len())))
     }
 }
 
@@ -188,11 +150,7 @@ fn message_key(api_key: i16) -> Result<ApiKey, DecodeError> {
 }
 
 fn invalid(api_key: i16, api_version: i16, reason: String) -> DecodeError {
-    DecodeError::Invalid {
-        api_key,
-        api_version,
-        reason,
-    }
+    DecodeError::Invalid { api_key, api_version, reason }
 }
 
 fn start_frame(expected: usize) -> BytesMut {
@@ -202,8 +160,7 @@ fn start_frame(expected: usize) -> BytesMut {
 }
 
 fn finish_frame(mut frame: BytesMut) -> Result<Bytes, String> {
-    let size = i32::try_from(frame.len() - 4)
-        .map_err(|_| "frame is larger than 2^31 - 1 bytes".to_owned())?;
+    let size = i32::try_from(frame.len() - 4).map_err(|_| "frame is larger than 2^31 - 1 bytes".to_owned())?;
     frame[..4].copy_from_slice(&size.to_be_bytes());
     Ok(frame.freeze())
 }

@@ -37,11 +37,7 @@ impl TopicName {
             return Err(InvalidTopicName::TooLong(name.len()));
         }
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-        if name.bytes().all(allowed) {
-            Ok(TopicName(name.to_owned()))
-        } else {
-            Err(InvalidTopicName::Character)
-        }
+        if name.bytes().all(allowed) { Ok(TopicName(name.to_owned())) } else { Err(InvalidTopicName::Character) }
     }
 
     pub fn as_str(&self) -> &str {
@@ -85,24 +81,14 @@ mod tests {
     fn kafkas_rules() {
         let longest = "a".repeat(MAX_TOPIC_NAME_LEN);
         for good in ["a", "orders.v1_x-Y9", "...", "-", &longest] {
-            assert_eq!(
-                TopicName::parse(good).map(TopicName::into_string),
-                Ok(good.to_owned())
-            );
+            assert_eq!(TopicName::parse(good).map(TopicName::into_string), Ok(good.to_owned()));
         }
         assert_eq!(TopicName::parse(""), Err(InvalidTopicName::Empty));
         assert_eq!(TopicName::parse("."), Err(InvalidTopicName::Dots));
         assert_eq!(TopicName::parse(".."), Err(InvalidTopicName::Dots));
-        assert_eq!(
-            TopicName::parse(&"a".repeat(250)),
-            Err(InvalidTopicName::TooLong(250))
-        );
+        assert_eq!(TopicName::parse(&"a".repeat(250)), Err(InvalidTopicName::TooLong(250)));
         for bad in ["a b", "a/b", "ä", "a\0", "a\n", "a:b"] {
-            assert_eq!(
-                TopicName::parse(bad),
-                Err(InvalidTopicName::Character),
-                "{bad:?}"
-            );
+            assert_eq!(TopicName::parse(bad), Err(InvalidTopicName::Character), "{bad:?}");
         }
     }
 

@@ -46,16 +46,8 @@ pub struct BatchBuilder {
 
 impl BatchBuilder {
     /// `base_offset` must not be above the first record's offset; `partition_leader_epoch` is −1 in a producer's batch.
-    pub fn new(
-        base_offset: i64,
-        partition_leader_epoch: i32,
-        timestamp_type: TimestampType,
-    ) -> Self {
-        let mut header = BatchHeader {
-            base_offset,
-            partition_leader_epoch,
-            ..BatchHeader::default()
-        };
+    pub fn new(base_offset: i64, partition_leader_epoch: i32, timestamp_type: TimestampType) -> Self {
+        let mut header = BatchHeader { base_offset, partition_leader_epoch, ..BatchHeader::default() };
         header.set_timestamp_type(timestamp_type);
         let mut buf = BytesMut::with_capacity(4096);
         buf.put_bytes(0, HEADER_LEN);
@@ -76,14 +68,8 @@ impl BatchBuilder {
     ) -> Result<(), BatchFull> {
         let offset_delta = self.offset_delta(offset)?;
         let first = self.header.records_count == 0;
-        let base_timestamp = if first {
-            timestamp
-        } else {
-            self.header.base_timestamp
-        };
-        if self.header.timestamp_type() == TimestampType::LogAppendTime
-            && timestamp != base_timestamp
-        {
+        let base_timestamp = if first { timestamp } else { self.header.base_timestamp };
+        if self.header.timestamp_type() == TimestampType::LogAppendTime && timestamp != base_timestamp {
             return Err(BatchFull);
         }
         let timestamp_delta = timestamp.wrapping_sub(base_timestamp);
@@ -94,10 +80,7 @@ impl BatchBuilder {
             + bytes_size(key)
             + bytes_size(value)
             + varint::size(headers.len() as i64)
-            + headers
-                .clone()
-                .map(|(key, value)| bytes_size(Some(key)) + bytes_size(value))
-                .sum::<usize>();
+            + headers.clone().map(|(key, value)| bytes_size(Some(key)) + bytes_size(value)).sum::<usize>();
         let encoded = varint::size(length as i64) + length;
         if self.buf.len() + encoded > i32::MAX as usize {
             return Err(BatchFull);
@@ -119,31 +102,17 @@ impl BatchBuilder {
         self.header.records_count += 1;
         self.header.last_offset_delta = offset_delta;
         self.header.base_timestamp = base_timestamp;
-        self.header.max_timestamp = if first {
-            timestamp
-        } else {
-            self.header.max_timestamp.max(timestamp)
-        };
+        self.header.max_timestamp = if first { timestamp } else { self.header.max_timestamp.max(timestamp) };
         Ok(())
     }
 
     fn offset_delta(&self, offset: i64) -> Result<i32, BatchFull> {
-        let delta = offset
-            .checked_sub(self.header.base_offset)
-            .ok_or(BatchFull)?;
+        let delta = offset.checked_sub(self.header.base_offset).ok_or(BatchFull)?;
         let delta = i32::try_from(delta).map_err(|_| BatchFull)?;
-        let lowest = if self.header.records_count == 0 {
-            0
-        } else {
-            self.header.last_offset_delta.saturating_add(1)
-        };
+        let lowest = if self.header.records_count == 0 { 0 } else { self.header.last_offset_delta.saturating_add(1) };
         // At i32::MAX the saturated bound would let the same offset in twice.
         let repeated = self.header.records_count > 0 && delta == self.header.last_offset_delta;
-        if delta < lowest || repeated {
-            Err(BatchFull)
-        } else {
-            Ok(delta)
-        }
+        if delta < lowest || repeated { Err(BatchFull) } else { Ok(delta) }
     }
 
     /// Bytes of the batch if it were finished uncompressed now.

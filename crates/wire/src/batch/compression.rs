@@ -24,26 +24,16 @@ thread_local! {
 }
 
 /// Decompresses the records of a batch; `None` borrows.
-pub(super) fn decompress(
-    codec: Compression,
-    payload: &[u8],
-    limit: usize,
-) -> Result<Cow<'_, [u8]>, BatchError> {
-    let failed = |reason: io::Error| BatchError::Decompression {
-        codec,
-        reason: reason.to_string(),
-    };
+pub(super) fn decompress(codec: Compression, payload: &[u8], limit: usize) -> Result<Cow<'_, [u8]>, BatchError> {
+    let failed = |reason: io::Error| BatchError::Decompression { codec, reason: reason.to_string() };
     let inflated = match codec {
         Compression::None if payload.len() <= limit => return Ok(Cow::Borrowed(payload)),
         Compression::None => return Err(BatchError::DecompressedTooLarge { limit }),
         Compression::Gzip => gunzip(payload, limit).map_err(failed)?,
         Compression::Snappy => unsnappy(payload, limit).map_err(failed)?,
-        Compression::Lz4 => read_up_to(
-            lz4_flex::frame::FrameDecoder::new(payload),
-            payload.len() * 2,
-            limit,
-        )
-        .map_err(failed)?,
+        Compression::Lz4 => {
+            read_up_to(lz4_flex::frame::FrameDecoder::new(payload), payload.len() * 2, limit).map_err(failed)?
+        }
         Compression::Zstd => unzstd(payload, limit).map_err(failed)?,
     };
     match inflated {
@@ -67,9 +57,7 @@ fn read_up_to(reader: impl Read, expected: usize, limit: usize) -> io::Result<Op
 
 fn gunzip(payload: &[u8], limit: usize) -> io::Result<Option<Vec<u8>>> {
     // The last four bytes of a gzip member are its length (RFC 1952), here only a hint.
-    let claimed = payload
-        .last_chunk::<4>()
-        .map_or(0, |len| u32::from_le_bytes(*len) as usize);
+    let claimed = payload.last_chunk::<4>().map_or(0, |len| u32::from_le_bytes(*len) as usize);
     let expected = claimed.min(payload.len().saturating_mul(DEFLATE_MAX_RATIO));
     read_up_to(flate2::read::MultiGzDecoder::new(payload), expected, limit)
 }
@@ -78,10 +66,7 @@ fn unzstd(payload: &[u8], limit: usize) -> io::Result<Option<Vec<u8>>> {
     // One shot into the whole output instead of a stream: a stream allocates the window that the frame
     // claims, up to 128 MiB. Java's frames have no content size, so the bound comes from the block headers.
     let Some(bound) = zstd::bulk::Decompressor::upper_bound(payload) else {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "not a zstd frame",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "not a zstd frame"));
     };
     let result = ZSTD.with_borrow_mut(|context| context.decompress(payload, bound.min(limit)));
     match result {
@@ -96,24 +81,16 @@ fn unsnappy(payload: &[u8], limit: usize) -> io::Result<Option<Vec<u8>>> {
     if !payload.starts_with(&XERIAL_MAGIC) {
         return Ok(unsnappy_block(payload, &mut out, limit)?.then_some(out));
     }
-    let mut rest = payload
-        .get(XERIAL_HEADER_LEN..)
-        .ok_or(io::ErrorKind::UnexpectedEof)?;
+    let mut rest = payload.get(XERIAL_HEADER_LEN..).ok_or(io::ErrorKind::UnexpectedEof)?;
     while let Some((length, tail)) = rest.split_first_chunk::<4>() {
         let length = u32::from_be_bytes(*length) as usize;
-        let (block, tail) = tail
-            .split_at_checked(length)
-            .ok_or(io::ErrorKind::UnexpectedEof)?;
+        let (block, tail) = tail.split_at_checked(length).ok_or(io::ErrorKind::UnexpectedEof)?;
         if !unsnappy_block(block, &mut out, limit)? {
             return Ok(None);
         }
         rest = tail;
     }
-    if rest.is_empty() {
-        Ok(Some(out))
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
+    if rest.is_empty() { Ok(Some(out)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
 /// Appends one snappy block to `out`; false when `out` would become longer than `limit`.
@@ -125,10 +102,7 @@ fn unsnappy_block(block: &[u8], out: &mut Vec<u8>, limit: usize) -> io::Result<b
     }
     // The densest element is a copy of 64 bytes in 3, so a larger claim is a lie.
     if length / 64 > block.len() / 3 + 1 {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "snappy block claims an impossible length",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "snappy block claims an impossible length"));
     }
     out.resize(start + length, 0);
     snap::raw::Decoder::new().decompress(block, &mut out[start..])?;
@@ -148,10 +122,7 @@ pub fn compress(codec: Compression, records: &[u8]) -> Result<Vec<u8>, BatchErro
         Compression::Lz4 => lz4(records),
         Compression::Zstd => zstd_stream(records),
     };
-    compressed.map_err(|error| BatchError::Decompression {
-        codec,
-        reason: error.to_string(),
-    })
+    compressed.map_err(|error| BatchError::Decompression { codec, reason: error.to_string() })
 }
 
 fn gzip(records: &[u8]) -> io::Result<Vec<u8>> {
@@ -180,8 +151,7 @@ fn lz4(records: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 fn zstd_stream(records: &[u8]) -> io::Result<Vec<u8>> {
-    let mut encoder =
-        zstd::stream::write::Encoder::new(Vec::new(), zstd::DEFAULT_COMPRESSION_LEVEL)?;
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), zstd::DEFAULT_COMPRESSION_LEVEL)?;
     encoder.write_all(records)?;
     encoder.finish()
 }

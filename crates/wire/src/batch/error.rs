@@ -25,9 +25,7 @@ pub enum BatchError {
     #[error("unknown record format {0}")]
     UnknownMagic(i8),
     /// The CRC32C does not match — CORRUPT_MESSAGE.
-    #[error(
-        "record batch checksum does not match (stored {stored:#010x}, computed {computed:#010x})"
-    )]
+    #[error("record batch checksum does not match (stored {stored:#010x}, computed {computed:#010x})")]
     CrcMismatch { stored: u32, computed: u32 },
     /// The batch as sent is larger than `max.message.bytes` — MESSAGE_TOO_LARGE.
     #[error("record batch of {size} bytes is larger than the limit of {limit}")]

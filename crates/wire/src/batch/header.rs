@@ -36,13 +36,8 @@ pub enum Compression {
 }
 
 impl Compression {
-    pub const ALL: [Compression; 5] = [
-        Compression::None,
-        Compression::Gzip,
-        Compression::Snappy,
-        Compression::Lz4,
-        Compression::Zstd,
-    ];
+    pub const ALL: [Compression; 5] =
+        [Compression::None, Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd];
 
     /// The name Kafka uses in `compression.type`.
     pub fn name(self) -> &'static str {
@@ -136,18 +131,11 @@ impl BatchHeader {
     }
 
     pub fn timestamp_type(&self) -> TimestampType {
-        if self.attributes & LOG_APPEND_TIME == 0 {
-            TimestampType::CreateTime
-        } else {
-            TimestampType::LogAppendTime
-        }
+        if self.attributes & LOG_APPEND_TIME == 0 { TimestampType::CreateTime } else { TimestampType::LogAppendTime }
     }
 
     pub fn set_timestamp_type(&mut self, timestamp_type: TimestampType) {
-        self.set(
-            LOG_APPEND_TIME,
-            timestamp_type == TimestampType::LogAppendTime,
-        );
+        self.set(LOG_APPEND_TIME, timestamp_type == TimestampType::LogAppendTime);
     }
 
     pub fn is_transactional(&self) -> bool {
@@ -173,11 +161,7 @@ impl BatchHeader {
     }
 
     fn set(&mut self, bit: i16, on: bool) {
-        self.attributes = if on {
-            self.attributes | bit
-        } else {
-            self.attributes & !bit
-        };
+        self.attributes = if on { self.attributes | bit } else { self.attributes & !bit };
     }
 
     /// An idempotent or transactional producer wrote the batch.
@@ -187,8 +171,7 @@ impl BatchHeader {
 
     /// Offset of the last record, as far as the header is true.
     pub fn last_offset(&self) -> i64 {
-        self.base_offset
-            .wrapping_add(i64::from(self.last_offset_delta))
+        self.base_offset.wrapping_add(i64::from(self.last_offset_delta))
     }
 
     /// The whole batch: this header, `payload` (already compressed as `attributes` says) and the right

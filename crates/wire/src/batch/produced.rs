@@ -40,18 +40,12 @@ impl ProducedBatch {
             return Err(BatchError::MoreThanOneBatch(rest.len()));
         }
         if bytes.len() > limits.max_batch_bytes {
-            return Err(BatchError::TooLarge {
-                size: bytes.len(),
-                limit: limits.max_batch_bytes,
-            });
+            return Err(BatchError::TooLarge { size: bytes.len(), limit: limits.max_batch_bytes });
         }
         let header = view.header().clone();
         let computed = view.computed_crc();
         if computed != header.crc {
-            return Err(BatchError::CrcMismatch {
-                stored: header.crc,
-                computed,
-            });
+            return Err(BatchError::CrcMismatch { stored: header.crc, computed });
         }
         header.compression()?;
         check_header(&header)?;
@@ -60,11 +54,7 @@ impl ProducedBatch {
             Cow::Owned(records) => Bytes::from(records),
         };
         let max_timestamp = walk(&header, &records)?;
-        Ok(ProducedBatch {
-            header,
-            records,
-            max_timestamp,
-        })
+        Ok(ProducedBatch { header, records, max_timestamp })
     }
 
     /// The records in offset order. Cannot fail, as [`ProducedBatch::validate`] has read them all.
@@ -95,10 +85,7 @@ fn check_header(header: &BatchHeader) -> Result<(), BatchError> {
     }
     let spanned = i64::from(header.last_offset_delta) + 1;
     if header.records_count < 1 || i64::from(header.records_count) != spanned {
-        return Err(BatchError::RecordCount {
-            claimed: header.records_count,
-            actual: spanned,
-        });
+        return Err(BatchError::RecordCount { claimed: header.records_count, actual: spanned });
     }
     if header.timestamp_type() == TimestampType::LogAppendTime {
         return Err(BatchError::LogAppendTimeFromProducer);
@@ -125,16 +112,10 @@ fn walk(header: &BatchHeader, bytes: &[u8]) -> Result<i64, BatchError> {
     let mut max_timestamp = i64::MIN;
     for index in 0..header.records_count {
         let Some(record) = records.next().transpose()? else {
-            return Err(BatchError::RecordCount {
-                claimed: header.records_count,
-                actual: i64::from(index),
-            });
+            return Err(BatchError::RecordCount { claimed: header.records_count, actual: i64::from(index) });
         };
         if record.offset_delta != index {
-            return Err(BatchError::MalformedRecord {
-                index,
-                reason: "offset is not consecutive",
-            });
+            return Err(BatchError::MalformedRecord { index, reason: "offset is not consecutive" });
         }
         max_timestamp = max_timestamp.max(timestamp(header, &record));
     }

@@ -34,10 +34,7 @@ impl<'a> Headers<'a> {
     }
 
     pub fn iter(&self) -> HeaderIter<'a> {
-        HeaderIter {
-            remaining: self.count,
-            cursor: Cursor::new(self.bytes),
-        }
+        HeaderIter { remaining: self.count, cursor: Cursor::new(self.bytes) }
     }
 }
 
@@ -64,10 +61,7 @@ impl<'a> Iterator for HeaderIter<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         self.remaining = self.remaining.checked_sub(1)?;
         let header = read_header(&mut self.cursor);
-        debug_assert!(
-            header.is_some(),
-            "headers are walked before they are handed out"
-        );
+        debug_assert!(header.is_some(), "headers are walked before they are handed out");
         header
     }
 
@@ -98,10 +92,7 @@ pub struct Records<'a> {
 
 impl<'a> Records<'a> {
     pub fn new(decompressed: &'a [u8]) -> Self {
-        Records {
-            cursor: Cursor::new(decompressed),
-            index: 0,
-        }
+        Records { cursor: Cursor::new(decompressed), index: 0 }
     }
 
     /// Bytes not read yet.
@@ -120,15 +111,10 @@ impl<'a> Records<'a> {
         let timestamp_delta = body.varlong().ok_or("no timestamp")?;
         let offset_delta = body.varint().ok_or("no offset")?;
         let key = body.nullable_bytes().ok_or("key longer than the record")?;
-        let value = body
-            .nullable_bytes()
-            .ok_or("value longer than the record")?;
+        let value = body.nullable_bytes().ok_or("value longer than the record")?;
         let count = body.varint().ok_or("no header count")?;
         let count = usize::try_from(count).map_err(|_| "negative header count")?;
-        let headers = Headers {
-            count,
-            bytes: body.rest(),
-        };
+        let headers = Headers { count, bytes: body.rest() };
         for _ in 0..count {
             // A huge count ends here with the bytes: each header takes two at least.
             read_header(&mut body).ok_or("malformed header")?;
@@ -136,13 +122,7 @@ impl<'a> Records<'a> {
         if !body.is_empty() {
             return Err("longer than its fields");
         }
-        Ok(Record {
-            offset_delta,
-            timestamp_delta,
-            key,
-            value,
-            headers,
-        })
+        Ok(Record { offset_delta, timestamp_delta, key, value, headers })
     }
 }
 

@@ -22,10 +22,7 @@ impl<'a> BatchView<'a> {
         if bytes.is_empty() {
             return Err(BatchError::Empty);
         }
-        let truncated = |needed| BatchError::Truncated {
-            needed,
-            available: bytes.len(),
-        };
+        let truncated = |needed| BatchError::Truncated { needed, available: bytes.len() };
         let Some(&magic) = bytes.get(MAGIC_AT) else {
             return Err(truncated(HEADER_LEN));
         };

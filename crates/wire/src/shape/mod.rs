@@ -109,11 +109,7 @@ impl Walk<'_> {
                 self.value(field.name, &field.kind)?;
             }
         }
-        if self.flexible {
-            self.tagged_fields(fields)
-        } else {
-            Ok(())
-        }
+        if self.flexible { self.tagged_fields(fields) } else { Ok(()) }
     }
 
     fn value(&mut self, name: &'static str, kind: &Kind) -> Result<(), Malformed> {
@@ -131,17 +127,8 @@ impl Walk<'_> {
         }
     }
 
-    fn array(
-        &mut self,
-        name: &'static str,
-        element: &Kind,
-        memory: usize,
-    ) -> Result<(), Malformed> {
-        let count = if self.flexible {
-            self.reader.compact_length(name)?
-        } else {
-            self.reader.int32_length(name)?
-        };
+    fn array(&mut self, name: &'static str, element: &Kind, memory: usize) -> Result<(), Malformed> {
+        let count = if self.flexible { self.reader.compact_length(name)? } else { self.reader.int32_length(name)? };
         // Null is an empty array here.
         let count = count.unwrap_or(0);
         // Every element takes one byte at least.
@@ -178,15 +165,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn take_memory(
-        &mut self,
-        name: &'static str,
-        count: usize,
-        each: usize,
-    ) -> Result<(), Malformed> {
-        let left = count
-            .checked_mul(each)
-            .and_then(|bytes| self.memory_left.checked_sub(bytes));
+    fn take_memory(&mut self, name: &'static str, count: usize, each: usize) -> Result<(), Malformed> {
+        let left = count.checked_mul(each).and_then(|bytes| self.memory_left.checked_sub(bytes));
         self.memory_left = left.ok_or(Malformed::TooLarge(name))?;
         Ok(())
     }

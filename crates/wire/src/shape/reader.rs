@@ -29,19 +29,13 @@ impl<'a> Reader<'a> {
     }
 
     fn take(&mut self, name: &'static str, size: usize) -> Result<&'a [u8], Malformed> {
-        let (taken, rest) = self
-            .rest
-            .split_at_checked(size)
-            .ok_or(Malformed::TooShort(name))?;
+        let (taken, rest) = self.rest.split_at_checked(size).ok_or(Malformed::TooShort(name))?;
         self.rest = rest;
         Ok(taken)
     }
 
     fn array<const N: usize>(&mut self, name: &'static str) -> Result<[u8; N], Malformed> {
-        let (taken, rest) = self
-            .rest
-            .split_first_chunk()
-            .ok_or(Malformed::TooShort(name))?;
+        let (taken, rest) = self.rest.split_first_chunk().ok_or(Malformed::TooShort(name))?;
         self.rest = rest;
         Ok(*taken)
     }
@@ -55,10 +49,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A string of the classic encoding; null has the length −1.
-    pub(crate) fn nullable_string(
-        &mut self,
-        name: &'static str,
-    ) -> Result<Option<&'a [u8]>, Malformed> {
+    pub(crate) fn nullable_string(&mut self, name: &'static str) -> Result<Option<&'a [u8]>, Malformed> {
         match i16::from_be_bytes(self.array(name)?) {
             -1 => Ok(None),
             length => {
@@ -72,17 +63,12 @@ impl<'a> Reader<'a> {
     pub(crate) fn int32_length(&mut self, name: &'static str) -> Result<Option<usize>, Malformed> {
         match self.int32(name)? {
             -1 => Ok(None),
-            length => usize::try_from(length)
-                .map(Some)
-                .map_err(|_| Malformed::Invalid(name)),
+            length => usize::try_from(length).map(Some).map_err(|_| Malformed::Invalid(name)),
         }
     }
 
     /// The length of a compact string, bytes or array: one more than the true one, and 0 for null.
-    pub(crate) fn compact_length(
-        &mut self,
-        name: &'static str,
-    ) -> Result<Option<usize>, Malformed> {
+    pub(crate) fn compact_length(&mut self, name: &'static str) -> Result<Option<usize>, Malformed> {
         Ok((self.unsigned_varint(name)? as usize).checked_sub(1))
     }
 

@@ -5,13 +5,12 @@
 
 use kafka_protocol::messages::{
     ApiVersionsRequest, BrokerId, CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest,
-    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest, FetchRequest,
-    FindCoordinatorRequest, HeartbeatRequest, InitProducerIdRequest, JoinGroupRequest,
-    LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
-    OffsetDeleteRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest,
-    SyncGroupRequest, create_topics_request, delete_topics_request, describe_configs_request,
-    fetch_request, join_group_request, leave_group_request, list_offsets_request, metadata_request,
-    offset_commit_request, offset_delete_request, offset_fetch_request,
+    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest, FetchRequest, FindCoordinatorRequest,
+    HeartbeatRequest, InitProducerIdRequest, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
+    ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest,
+    OffsetForLeaderEpochRequest, ProduceRequest, SyncGroupRequest, create_topics_request, delete_topics_request,
+    describe_configs_request, fetch_request, join_group_request, leave_group_request, list_offsets_request,
+    metadata_request, offset_commit_request, offset_delete_request, offset_fetch_request,
     offset_for_leader_epoch_request, produce_request, sync_group_request,
 };
 use kafka_protocol::protocol::{Request, StrBytes};
@@ -47,23 +46,11 @@ pub(super) const REQUESTS: &[RequestShape] = &[
 const NEVER: i16 = i16::MAX;
 
 const fn request<R: Request>(flexible_from: i16, fields: &'static [Field]) -> RequestShape {
-    RequestShape {
-        key: R::KEY,
-        min_version: R::VERSIONS.min,
-        max_version: R::VERSIONS.max,
-        flexible_from,
-        fields,
-    }
+    RequestShape { key: R::KEY, min_version: R::VERSIONS.min, max_version: R::VERSIONS.max, flexible_from, fields }
 }
 
 const fn field(name: &'static str, kind: Kind) -> Field {
-    Field {
-        name,
-        kind,
-        min_version: 0,
-        max_version: i16::MAX,
-        tag: None,
-    }
+    Field { name, kind, min_version: 0, max_version: i16::MAX, tag: None }
 }
 
 const fn int8(name: &'static str) -> Field {
@@ -100,13 +87,7 @@ const fn bytes(name: &'static str) -> Field {
 
 /// `T` is what the message crate makes of an element.
 const fn array<T>(name: &'static str, element: &'static Kind) -> Field {
-    field(
-        name,
-        Kind::Array {
-            element,
-            memory: size_of::<T>(),
-        },
-    )
+    field(name, Kind::Array { element, memory: size_of::<T>() })
 }
 
 const fn int32s(name: &'static str) -> Field {
@@ -161,12 +142,7 @@ const FETCH: &[Field] = &[
     array::<fetch_request::ForgottenTopic>("forgotten_topics_data", &FORGOTTEN_TOPIC).from(7),
     string("rack_id").from(11),
     string("cluster_id").from(12).tagged(0),
-    field(
-        "replica_state",
-        Kind::Struct(&[int32("replica_id"), int64("replica_epoch")]),
-    )
-    .from(15)
-    .tagged(1),
+    field("replica_state", Kind::Struct(&[int32("replica_id"), int64("replica_epoch")])).from(15).tagged(1),
 ];
 const FETCH_TOPIC: Kind = Kind::Struct(&[
     string("topic").until(12),
@@ -183,11 +159,8 @@ const FETCH_PARTITION: Kind = Kind::Struct(&[
     uuid("replica_directory_id").from(17).tagged(0),
     int64("high_watermark").from(18).tagged(1),
 ]);
-const FORGOTTEN_TOPIC: Kind = Kind::Struct(&[
-    string("topic").until(12),
-    uuid("topic_id").from(13),
-    int32s("partitions"),
-]);
+const FORGOTTEN_TOPIC: Kind =
+    Kind::Struct(&[string("topic").until(12), uuid("topic_id").from(13), int32s("partitions")]);
 
 const LIST_OFFSETS: &[Field] = &[
     int32("replica_id"),
@@ -199,18 +172,13 @@ const LIST_OFFSETS_TOPIC: Kind = Kind::Struct(&[
     string("name"),
     array::<list_offsets_request::ListOffsetsPartition>("partitions", &LIST_OFFSETS_PARTITION),
 ]);
-const LIST_OFFSETS_PARTITION: Kind = Kind::Struct(&[
-    int32("partition_index"),
-    int32("current_leader_epoch").from(4),
-    int64("timestamp"),
-]);
+const LIST_OFFSETS_PARTITION: Kind =
+    Kind::Struct(&[int32("partition_index"), int32("current_leader_epoch").from(4), int64("timestamp")]);
 
 const METADATA: &[Field] = &[
     array::<metadata_request::MetadataRequestTopic>("topics", &METADATA_TOPIC),
     boolean("allow_auto_topic_creation").from(4),
-    boolean("include_cluster_authorized_operations")
-        .from(8)
-        .until(10),
+    boolean("include_cluster_authorized_operations").from(8).until(10),
     boolean("include_topic_authorized_operations").from(8),
 ];
 const METADATA_TOPIC: Kind = Kind::Struct(&[uuid("topic_id").from(10), string("name")]);
@@ -225,10 +193,7 @@ const OFFSET_COMMIT: &[Field] = &[
 ];
 const OFFSET_COMMIT_TOPIC: Kind = Kind::Struct(&[
     string("name"),
-    array::<offset_commit_request::OffsetCommitRequestPartition>(
-        "partitions",
-        &OFFSET_COMMIT_PARTITION,
-    ),
+    array::<offset_commit_request::OffsetCommitRequestPartition>("partitions", &OFFSET_COMMIT_PARTITION),
 ]);
 const OFFSET_COMMIT_PARTITION: Kind = Kind::Struct(&[
     int32("partition_index"),
@@ -251,11 +216,8 @@ const OFFSET_FETCH_GROUP: Kind = Kind::Struct(&[
 ]);
 const OFFSET_FETCH_TOPIC: Kind = Kind::Struct(&[string("name"), int32s("partition_indexes")]);
 
-const FIND_COORDINATOR: &[Field] = &[
-    string("key").until(3),
-    int8("key_type").from(1),
-    strings("coordinator_keys").from(4),
-];
+const FIND_COORDINATOR: &[Field] =
+    &[string("key").until(3), int8("key_type").from(1), strings("coordinator_keys").from(4)];
 
 const JOIN_GROUP: &[Field] = &[
     string("group_id"),
@@ -269,23 +231,16 @@ const JOIN_GROUP: &[Field] = &[
 ];
 const JOIN_GROUP_PROTOCOL: Kind = Kind::Struct(&[string("name"), bytes("metadata")]);
 
-const HEARTBEAT: &[Field] = &[
-    string("group_id"),
-    int32("generation_id"),
-    string("member_id"),
-    string("group_instance_id").from(3),
-];
+const HEARTBEAT: &[Field] =
+    &[string("group_id"), int32("generation_id"), string("member_id"), string("group_instance_id").from(3)];
 
 const LEAVE_GROUP: &[Field] = &[
     string("group_id"),
     string("member_id").until(2),
     array::<leave_group_request::MemberIdentity>("members", &MEMBER_IDENTITY).from(3),
 ];
-const MEMBER_IDENTITY: Kind = Kind::Struct(&[
-    string("member_id"),
-    string("group_instance_id"),
-    string("reason").from(5),
-]);
+const MEMBER_IDENTITY: Kind =
+    Kind::Struct(&[string("member_id"), string("group_instance_id"), string("reason").from(5)]);
 
 const SYNC_GROUP: &[Field] = &[
     string("group_id"),
@@ -298,20 +253,11 @@ const SYNC_GROUP: &[Field] = &[
 ];
 const SYNC_GROUP_ASSIGNMENT: Kind = Kind::Struct(&[string("member_id"), bytes("assignment")]);
 
-const DESCRIBE_GROUPS: &[Field] = &[
-    strings("groups"),
-    boolean("include_authorized_operations").from(3),
-];
+const DESCRIBE_GROUPS: &[Field] = &[strings("groups"), boolean("include_authorized_operations").from(3)];
 
-const LIST_GROUPS: &[Field] = &[
-    strings("states_filter").from(4),
-    strings("types_filter").from(5),
-];
+const LIST_GROUPS: &[Field] = &[strings("states_filter").from(4), strings("types_filter").from(5)];
 
-const API_VERSIONS: &[Field] = &[
-    string("client_software_name").from(3),
-    string("client_software_version").from(3),
-];
+const API_VERSIONS: &[Field] = &[string("client_software_name").from(3), string("client_software_version").from(3)];
 
 const CREATE_TOPICS: &[Field] = &[
     array::<create_topics_request::CreatableTopic>("topics", &CREATABLE_TOPIC),
@@ -325,10 +271,7 @@ const CREATABLE_TOPIC: Kind = Kind::Struct(&[
     array::<create_topics_request::CreatableReplicaAssignment>("assignments", &REPLICA_ASSIGNMENT),
     array::<create_topics_request::CreatableTopicConfig>("configs", &CREATABLE_CONFIG),
 ]);
-const REPLICA_ASSIGNMENT: Kind = Kind::Struct(&[
-    int32("partition_index"),
-    array::<BrokerId>("broker_ids", &INT32),
-]);
+const REPLICA_ASSIGNMENT: Kind = Kind::Struct(&[int32("partition_index"), array::<BrokerId>("broker_ids", &INT32)]);
 const CREATABLE_CONFIG: Kind = Kind::Struct(&[string("name"), string("value")]);
 
 const DELETE_TOPICS: &[Field] = &[
@@ -351,37 +294,23 @@ const OFFSET_FOR_LEADER_EPOCH: &[Field] = &[
 ];
 const LEADER_EPOCH_TOPIC: Kind = Kind::Struct(&[
     string("topic"),
-    array::<offset_for_leader_epoch_request::OffsetForLeaderPartition>(
-        "partitions",
-        &LEADER_EPOCH_PARTITION,
-    ),
+    array::<offset_for_leader_epoch_request::OffsetForLeaderPartition>("partitions", &LEADER_EPOCH_PARTITION),
 ]);
-const LEADER_EPOCH_PARTITION: Kind = Kind::Struct(&[
-    int32("partition"),
-    int32("current_leader_epoch"),
-    int32("leader_epoch"),
-]);
+const LEADER_EPOCH_PARTITION: Kind =
+    Kind::Struct(&[int32("partition"), int32("current_leader_epoch"), int32("leader_epoch")]);
 
 const DESCRIBE_CONFIGS: &[Field] = &[
-    array::<describe_configs_request::DescribeConfigsResource>(
-        "resources",
-        &DESCRIBE_CONFIGS_RESOURCE,
-    ),
+    array::<describe_configs_request::DescribeConfigsResource>("resources", &DESCRIBE_CONFIGS_RESOURCE),
     boolean("include_synonyms"),
     boolean("include_documentation").from(3),
 ];
-const DESCRIBE_CONFIGS_RESOURCE: Kind = Kind::Struct(&[
-    int8("resource_type"),
-    string("resource_name"),
-    strings("configuration_keys"),
-]);
+const DESCRIBE_CONFIGS_RESOURCE: Kind =
+    Kind::Struct(&[int8("resource_type"), string("resource_name"), strings("configuration_keys")]);
 
 const DELETE_GROUPS: &[Field] = &[strings("groups_names")];
 
-const OFFSET_DELETE: &[Field] = &[
-    string("group_id"),
-    array::<offset_delete_request::OffsetDeleteRequestTopic>("topics", &OFFSET_DELETE_TOPIC),
-];
+const OFFSET_DELETE: &[Field] =
+    &[string("group_id"), array::<offset_delete_request::OffsetDeleteRequestTopic>("topics", &OFFSET_DELETE_TOPIC)];
 const OFFSET_DELETE_TOPIC: Kind = Kind::Struct(&[
     string("name"),
     array::<offset_delete_request::OffsetDeleteRequestPartition>(
