@@ -6,6 +6,12 @@
 fetch_jars() {
   local pom=$1/pom.xml out=$2
   cmp -s "$pom" "$out/pom.fetched" && return 0
+  local program
+  for program in java mvn; do
+    command -v "$program" >/dev/null && continue
+    echo "missing: $program (Debian, Ubuntu: default-jdk-headless, maven)" >&2
+    return 1
+  done
   mkdir -p "$out"
   rm -rf "$out/jars" "$out/pom.fetched"
   # Maven's own output is of use only when it fails.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# kafkajs; the verbs are those of ../run.py's contract.
+# kafkajs; ../README.md says what the verbs do.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
