@@ -37,9 +37,6 @@ func produce(bootstrap, topic, codec string, toSend []records.Record) error {
 		kgo.AllowAutoTopicCreation(),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(codecs[codec]),
-		// Without a limit, a server that always answers with a retriable error
-		// would hold the test forever.
-		kgo.RecordDeliveryTimeout(time.Minute),
 	)
 	if err != nil {
 		return err
@@ -50,7 +47,12 @@ func produce(bootstrap, topic, codec string, toSend []records.Record) error {
 	for _, record := range toSend {
 		messages = append(messages, messageOf(record))
 	}
-	return client.ProduceSync(context.Background(), messages...).FirstErr()
+	// Without a limit, a server that always answers with a retriable error would
+	// hold the test forever. kgo.RecordDeliveryTimeout counts from the record's
+	// own timestamp, so it is of no use here.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return client.ProduceSync(ctx, messages...).FirstErr()
 }
 
 func consume(bootstrap, topic string, emit func(records.Record) error) error {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -49,11 +50,27 @@ func produce(bootstrap, topic, codec string, toSend []records.Record) error {
 	for _, record := range toSend {
 		messages = append(messages, messageOf(record))
 	}
-	if err := writer.WriteMessages(context.Background(), messages...); err != nil {
+	if err := writeMessages(writer, messages); err != nil {
 		writer.Close()
 		return err
 	}
 	return writer.Close()
+}
+
+// writeMessages also waits for a topic that is still being created: the Writer
+// asks for it, but leaves it to the caller to try again. These two errors come
+// from the look-up of the topic, before anything is sent; errors of sending are
+// a WriteErrors, which errors.Is does not look into.
+func writeMessages(writer *kafka.Writer, messages []kafka.Message) error {
+	deadline := time.Now().Add(records.StallTimeout)
+	for {
+		err := writer.WriteMessages(context.Background(), messages...)
+		creating := errors.Is(err, kafka.UnknownTopicOrPartition) || errors.Is(err, kafka.LeaderNotAvailable)
+		if !creating || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // givenPartition picks the partition that messageOf put into WriterData: the

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,6 +53,9 @@ func produce(bootstrap, topic, codec string, toSend []records.Record) error {
 	}
 	if err := producer.SendMessages(messages); err != nil {
 		producer.Close()
+		if failed, ok := errors.AsType[sarama.ProducerErrors](err); ok {
+			return fmt.Errorf("%w, the first: %w", err, failed[0])
+		}
 		return err
 	}
 	return producer.Close()
