@@ -142,6 +142,7 @@ func consumePartition(bootstrap string, client *kafka.Client, topic string, r ka
 		Partition: r.Partition,
 		MinBytes:  1,
 		MaxBytes:  fetchBytes,
+		MaxWait:   fetchWait,
 	})
 	defer reader.Close()
 	if err := reader.SetOffset(r.FirstOffset); err != nil {
