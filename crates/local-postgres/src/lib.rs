@@ -214,7 +214,8 @@ impl LocalPostgres {
             ("max_connections".to_owned(), "200".to_owned()),
         ];
         if !self.settings.fsync {
-            for name in ["fsync", "synchronous_commit", "full_page_writes"] {
+            // synchronous_commit stays on: a crash of the server alone must lose nothing.
+            for name in ["fsync", "full_page_writes"] {
                 lines.push((name.to_owned(), "off".to_owned()));
             }
         }

@@ -1,0 +1,218 @@
+//! The one bounded pool of a gateway (B059), and what every connection of it is set up with.
+
+use std::{
+    str::FromStr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use sqlx::{
+    AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool, Postgres, Row,
+    pool::PoolConnection,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+
+use crate::{
+    config::StoreConfig,
+    error::{Backoff, StoreError},
+};
+
+/// A connection that was idle for longer is looked at before it is used.
+const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+/// One connection in this time is looked at however busy it is: a primary that was demoted to a
+/// read-only standby must be noticed (B027).
+const CHECK_EVERY: Duration = Duration::from_secs(1);
+/// After a connection was found broken or read-only, every one is looked at for this long.
+const DISTRUST: Duration = Duration::from_secs(30);
+/// A gateway that fell off the network in a transaction holds partition locks until then.
+const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(30);
+
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+
+/// The pool, and a gate before it that keeps requests from queueing up for a server that is down.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    connections: PgPool,
+    gate: Mutex<Gate>,
+    acquire_timeout: Duration,
+}
+
+/// Open while `shut_until` is past.
+#[derive(Debug)]
+struct Gate {
+    last_success: Instant,
+    shut_until: Instant,
+    reason: String,
+    backoff: Backoff,
+}
+
+impl Gate {
+    fn new() -> Gate {
+        let now = Instant::now();
+        let backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        Gate { last_success: now, shut_until: now, reason: String::new(), backoff }
+    }
+}
+
+impl Pool {
+    /// Connects when first used, so that a start does not fail while Postgres is down. Must be
+    /// called in a tokio runtime.
+    pub(crate) fn new(config: &StoreConfig) -> Result<Pool, StoreError> {
+        let setup: Arc<str> = session_setup(config).into();
+        let watch = Arc::new(Watch::new());
+        let connections = PgPoolOptions::new()
+            .max_connections(config.max_connections)
+            .min_connections(config.min_connections)
+            .acquire_timeout(config.acquire_timeout)
+            .test_before_acquire(false) // Watch does that
+            .max_lifetime(Duration::from_secs(30 * 60))
+            .after_connect(move |connection, _| {
+                let setup = Arc::clone(&setup);
+                Box::pin(async move { set_up(connection, &setup).await })
+            })
+            .before_acquire(move |connection, meta| {
+                let watch = Arc::clone(&watch);
+                Box::pin(async move { Ok(watch.admit(connection, meta.idle_for).await) })
+            })
+            .connect_lazy_with(connect_options(&config.database_url)?);
+        Ok(Pool { connections, gate: Mutex::new(Gate::new()), acquire_timeout: config.acquire_timeout })
+    }
+
+    pub(crate) fn connections(&self) -> &PgPool {
+        &self.connections
+    }
+
+    /// Waits for a connection; fails at once while the server is known to be down.
+    pub(crate) async fn acquire(&self) -> Result<PoolConnection<Postgres>, StoreError> {
+        self.pass_gate()?;
+        match self.connections.acquire().await {
+            Ok(connection) => {
+                let mut gate = self.lock_gate();
+                if !gate.reason.is_empty() {
+                    *gate = Gate::new();
+                }
+                gate.last_success = Instant::now();
+                Ok(connection)
+            }
+            Err(sqlx::Error::PoolTimedOut) => Err(self.shut_gate(StoreError::Unavailable(format!(
+                "no connection within {:?}: the server is down, unreachable, or all are in use",
+                self.acquire_timeout
+            )))),
+            Err(error) => Err(self.shut_gate(StoreError::from(error))),
+        }
+    }
+
+    fn pass_gate(&self) -> Result<(), StoreError> {
+        let gate = self.lock_gate();
+        if Instant::now() < gate.shut_until {
+            return Err(StoreError::Unavailable(gate.reason.clone()));
+        }
+        Ok(())
+    }
+
+    /// A pool whose connections are merely all in use keeps its gate open.
+    fn shut_gate(&self, error: StoreError) -> StoreError {
+        let mut gate = self.lock_gate();
+        let now = Instant::now();
+        let served_lately = now - gate.last_success < self.acquire_timeout;
+        if matches!(error, StoreError::Unavailable(_)) && !served_lately && now >= gate.shut_until {
+            gate.reason = error.to_string();
+            gate.shut_until = now + gate.backoff.next_delay();
+        }
+        error
+    }
+
+    fn lock_gate(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection outside the pool, set up alike but without statement and lock time-outs; for
+/// migrations. The caller closes it.
+pub(crate) async fn connect_alone(config: &StoreConfig) -> Result<PgConnection, StoreError> {
+    let unlimited = StoreConfig { statement_timeout: Duration::ZERO, lock_timeout: Duration::ZERO, ..config.clone() };
+    let connecting = async {
+        let mut connection = connect_options(&config.database_url)?.connect().await?;
+        match set_up(&mut connection, &session_setup(&unlimited)).await {
+            Ok(()) => Ok(connection),
+            Err(error) => {
+                let _ = connection.close().await; // the first error is the one to tell
+                Err(StoreError::from(error))
+            }
+        }
+    };
+    tokio::time::timeout(config.acquire_timeout, connecting)
+        .await
+        .unwrap_or_else(|_| Err(StoreError::Unavailable("connecting took too long".to_owned())))
+}
+
+/// Nothing goes into the start-up packet that a pooler might refuse (B103).
+fn connect_options(url: &str) -> Result<PgConnectOptions, StoreError> {
+    let options =
+        PgConnectOptions::from_str(url).map_err(|error| StoreError::InvalidConfig(format!("database URL: {error}")))?;
+    Ok(options.extra_float_digits(None))
+}
+
+/// SET instead of start-up parameters (B103). Generic plans: planning over many time partitions
+/// costs more than running (storage.md D5).
+fn session_setup(config: &StoreConfig) -> String {
+    format!(
+        "SET application_name = 'pgqueue-gateway'; \
+         SET plan_cache_mode = force_generic_plan; \
+         SET statement_timeout = {}; \
+         SET lock_timeout = {}; \
+         SET idle_in_transaction_session_timeout = {}; \
+         SELECT set_config('synchronous_commit', 'on', false) \
+          WHERE current_setting('synchronous_commit') = 'off'",
+        config.statement_timeout.as_millis(),
+        config.lock_timeout.as_millis(),
+        IDLE_IN_TRANSACTION.as_millis(),
+    )
+}
+
+async fn set_up(connection: &mut PgConnection, setup: &str) -> Result<(), sqlx::Error> {
+    sqlx::raw_sql(AssertSqlSafe(setup)).execute(&mut *connection).await?;
+    if is_read_only(connection).await? {
+        let reason = "the server is read-only (a standby?)";
+        return Err(sqlx::Error::Io(std::io::Error::other(reason)));
+    }
+    Ok(())
+}
+
+async fn is_read_only(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    sqlx::raw_sql("SELECT current_setting('transaction_read_only')::bool").fetch_one(connection).await?.try_get(0)
+}
+
+/// Decides which connections are looked at before they are handed out.
+#[derive(Debug)]
+struct Watch {
+    start: Instant,
+    /// Milliseconds since `start`.
+    last_check: AtomicU64,
+    distrust_until: AtomicU64,
+}
+
+impl Watch {
+    fn new() -> Watch {
+        Watch { start: Instant::now(), last_check: AtomicU64::new(0), distrust_until: AtomicU64::new(0) }
+    }
+
+    /// `false`: the pool closes the connection and takes another.
+    async fn admit(&self, connection: &mut PgConnection, idle_for: Duration) -> bool {
+        let now = self.start.elapsed().as_millis() as u64;
+        let check_due = now.saturating_sub(self.last_check.load(Ordering::Relaxed)) >= CHECK_EVERY.as_millis() as u64;
+        if idle_for < TRUSTED_IDLE && !check_due && now >= self.distrust_until.load(Ordering::Relaxed) {
+            return true;
+        }
+        self.last_check.store(now, Ordering::Relaxed);
+        let usable = matches!(is_read_only(connection).await, Ok(false));
+        if !usable {
+            self.distrust_until.store(now + DISTRUST.as_millis() as u64, Ordering::Relaxed);
+        }
+        usable
+    }
+}
