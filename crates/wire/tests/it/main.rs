@@ -1,6 +1,10 @@
 //! One binary: linking takes longer than the tests.
 
+// Clippy knows test functions, but not the helpers they share.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod batch;
+mod golden;
 mod messages;
 mod requests;
 mod responses;

@@ -43,8 +43,7 @@ fn records_are_slices_of_the_frame() {
     let (key, version, request) = every_request().swap_remove(0);
     let (_, body) = receive(encode_request(key, version, 1, None, &request).unwrap());
     let range = body.as_ptr_range();
-    let kafka_protocol::messages::RequestKind::Produce(produce) = decode_request(key, version, body.clone()).unwrap()
-    else {
+    let kafka_protocol::messages::RequestKind::Produce(produce) = decode_request(key, version, body).unwrap() else {
         panic!("not a Produce request")
     };
     let records = produce.topic_data[0].partition_data[0].records.clone().unwrap();

@@ -39,7 +39,8 @@ pub(crate) const TOPIC_ID: Uuid = Uuid::from_u128(0x1122_3344_5566_7788_99aa_bbc
 
 /// (key, version, request) of everything.
 pub(crate) fn every_request() -> Vec<(i16, i16, RequestKind)> {
-    let builders: [(i16, std::ops::RangeInclusive<i16>, fn(i16) -> RequestKind); 22] = [
+    type Build = fn(i16) -> RequestKind;
+    let builders: [(i16, std::ops::RangeInclusive<i16>, Build); 22] = [
         (0, 3..=13, |v| RequestKind::Produce(produce(v))),
         (1, 4..=18, |v| RequestKind::Fetch(fetch(v))),
         (2, 1..=10, |v| RequestKind::ListOffsets(list_offsets(v))),
