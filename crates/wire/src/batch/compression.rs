@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
 
-use super::{BatchError, Compression};
+use super::{BatchError, Compression, lz4_frame};
 
 /// Java's snappy stream framing (xerial), which the Java, Go and JavaScript clients write; librdkafka
 /// writes bare blocks. Magic, then version and lowest compatible version of 4 bytes each.
@@ -31,9 +31,7 @@ pub(super) fn decompress(codec: Compression, payload: &[u8], limit: usize) -> Re
         Compression::None => return Err(BatchError::DecompressedTooLarge { limit }),
         Compression::Gzip => gunzip(payload, limit).map_err(failed)?,
         Compression::Snappy => unsnappy(payload, limit).map_err(failed)?,
-        Compression::Lz4 => {
-            read_up_to(lz4_flex::frame::FrameDecoder::new(payload), payload.len() * 2, limit).map_err(failed)?
-        }
+        Compression::Lz4 => lz4_frame::decompress(payload, limit).map_err(|reason| failed(io::Error::other(reason)))?,
         Compression::Zstd => unzstd(payload, limit).map_err(failed)?,
     };
     match inflated {

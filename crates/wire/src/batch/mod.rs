@@ -8,6 +8,7 @@ mod build;
 mod compression;
 mod error;
 mod header;
+mod lz4_frame;
 mod produced;
 mod record;
 mod varint;
