@@ -1,5 +1,6 @@
 #!/bin/sh
-# Compatibility test client; the verbs are explained in ../README.md.
+# Compatibility test client; the verbs are explained in ../README.md. One more is
+# `suite BOOTSTRAP`: franz-go's own tests, see suite.sh.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,6 +12,9 @@ case ${1-} in
 build)
 	# The version stamp would need a git checkout that git trusts.
 	cd "$here" && go build -buildvcs=false -o "$work/client" .
+	;;
+suite)
+	exec "$here/suite.sh" "$work" "${2:?usage: suite BOOTSTRAP}"
 	;;
 *)
 	exec "$work/client" "$@"
