@@ -6,5 +6,6 @@
 mod batch;
 mod golden;
 mod messages;
+mod produced;
 mod requests;
 mod responses;
