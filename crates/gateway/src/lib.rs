@@ -1,1 +1,205 @@
+//! The server: Kafka's protocol on one side, the store's tables on the other.
+//!
+//! [`Gateway::start`] listens and serves until [`Handle::shutdown`].
 
+pub mod api;
+pub mod config;
+pub mod context;
+pub mod error;
+pub mod topic_config;
+
+mod acl;
+mod background;
+mod broker_config;
+mod http;
+mod net;
+mod readiness;
+mod topics;
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use store::{AppendConfig, Store, StoreConfig, StoreError};
+use tokio::{net::TcpListener, task::JoinSet, time::timeout};
+use tracing::{info, warn};
+use wire::FrameLimits;
+
+use crate::{
+    config::{Config, Contradiction, DatabaseConfig, HostPort, PayloadCompression, SchemaProfile, ServerConfig},
+    context::{Clock, Shared},
+    net::{budget::Budgets, listener, shutdown::Shutdown},
+    readiness::Readiness,
+};
+
+/// What the last write of records and the closing of connections may take at shutdown, after the
+/// connections of clients have had their time.
+const LAST_WRITES: Duration = Duration::from_secs(2);
+
+/// Why the gateway did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Settings(#[from] Contradiction),
+    #[error("no database: set --database-url (PGQUEUE_GATEWAY_DATABASE_URL)")]
+    NoDatabase,
+    #[error("cannot listen on {address} ({option}): {error}")]
+    Listen { option: &'static str, address: SocketAddr, error: io::Error },
+    #[error("{0}")]
+    Database(StoreError),
+}
+
+/// The entry point.
+#[derive(Debug)]
+pub struct Gateway;
+
+/// A running gateway. Dropping it does not stop it; see [`Handle::shutdown`].
+#[derive(Debug)]
+pub struct Handle {
+    shared: Arc<Shared>,
+    kafka_addr: SocketAddr,
+    http_addr: SocketAddr,
+    writers: JoinSet<()>,
+}
+
+impl Gateway {
+    /// Listens, brings the schema up to date and serves.
+    ///
+    /// A Postgres that cannot be reached is no error: clients get retriable answers and the gateway
+    /// goes on trying.
+    ///
+    /// # Errors
+    /// Settings that contradict one another, an address that cannot be listened on, a database that
+    /// refuses the user or cannot be migrated.
+    pub async fn start(config: Config) -> Result<Handle, StartError> {
+        Self::start_with_clock(config, Clock::system()).await
+    }
+
+    /// The same with another source of time, for tests.
+    ///
+    /// # Errors
+    /// As [`Gateway::start`].
+    pub async fn start_with_clock(config: Config, clock: Clock) -> Result<Handle, StartError> {
+        config.check()?;
+        let Config { database, server } = config;
+        let store = Store::connect(store_config(&database, &server)?).map_err(StartError::Database)?;
+        let kafka = bind("--listen", server.listen).await?;
+        let http = bind("--http-listen", server.http_listen).await?;
+        let (kafka, kafka_addr) = kafka;
+        let (http, http_addr) = http;
+        let shared = Arc::new(Shared {
+            advertised: server.advertise.clone().unwrap_or_else(|| own_address(kafka_addr)),
+            frame_limits: FrameLimits {
+                produce: server.max_request_bytes as usize,
+                other: server.max_other_request_bytes as usize,
+            },
+            budgets: Budgets::new(&server),
+            schema_profile: schema_profile(database.schema_profile),
+            config: server,
+            store,
+            clock,
+            shutdown: Shutdown::default(),
+            readiness: Readiness::default(),
+            log_limit: Default::default(),
+        });
+        shared.shutdown.spawn(http::run(http, shared.clone()));
+        let prepared = first_look(&shared).await?;
+        background::start(&shared, prepared);
+        let writers = shared.store.spawn_writers();
+        shared.shutdown.spawn(listener::run(kafka, shared.clone()));
+        info!(kafka = %kafka_addr, advertised = %shared.advertised, http = %http_addr, "serving");
+        Ok(Handle { shared, kafka_addr, http_addr, writers })
+    }
+}
+
+impl Handle {
+    /// Where the Kafka port listens.
+    pub fn kafka_addr(&self) -> SocketAddr {
+        self.kafka_addr
+    }
+
+    /// Where the HTTP port listens.
+    pub fn http_addr(&self) -> SocketAddr {
+        self.http_addr
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    /// Takes no new connections and requests, gives running ones `--drain-ms` to finish, writes
+    /// what was accepted and closes the database connections. Returns whether all finished by
+    /// themselves.
+    pub async fn shutdown(mut self) -> bool {
+        let grace = Duration::from_millis(self.shared.config.drain_ms);
+        let mut in_time = self.shared.shutdown.drain(grace).await;
+        self.shared.store.close_appends();
+        in_time &= timeout(LAST_WRITES, async { while self.writers.join_next().await.is_some() {} }).await.is_ok();
+        self.writers.abort_all();
+        in_time &= timeout(LAST_WRITES, self.shared.store.close()).await.is_ok();
+        if !in_time {
+            warn!("some requests did not finish in time and were cut off");
+        }
+        in_time
+    }
+}
+
+/// The store's settings for these options.
+///
+/// # Errors
+/// [`StartError::NoDatabase`] without a URL.
+pub fn store_config(database: &DatabaseConfig, server: &ServerConfig) -> Result<StoreConfig, StartError> {
+    let url = database.database_url.clone().ok_or(StartError::NoDatabase)?;
+    Ok(StoreConfig {
+        schema: database.schema.clone(),
+        table_prefix: database.table_prefix.clone(),
+        max_connections: database.db_max_connections,
+        min_connections: database.db_min_connections,
+        partition_interval: database.time_partition_interval,
+        partition_premake: database.time_partition_premake,
+        append: AppendConfig {
+            writers: server.append_writers as usize,
+            max_transaction_bytes: server.append_transaction_bytes as usize,
+            payload_compression: match server.payload_compression {
+                PayloadCompression::None => store::PayloadCompression::None,
+                PayloadCompression::Snappy => store::PayloadCompression::Snappy,
+            },
+            ..AppendConfig::default()
+        },
+        ..StoreConfig::new(url)
+    })
+}
+
+/// The store's name for the option.
+pub fn schema_profile(profile: SchemaProfile) -> store::SchemaProfile {
+    match profile {
+        SchemaProfile::Lean => store::SchemaProfile::Lean,
+        SchemaProfile::Datahub => store::SchemaProfile::Datahub,
+    }
+}
+
+async fn bind(option: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |error| StartError::Listen { option, address, error };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok((listener, bound))
+}
+
+fn own_address(address: SocketAddr) -> HostPort {
+    HostPort { host: address.ip().to_string(), port: address.port() }
+}
+
+/// Whether the schema is ready; `Ok(false)` when that must be tried again, an error when trying
+/// again cannot help.
+async fn first_look(shared: &Shared) -> Result<bool, StartError> {
+    match background::prepare(shared).await {
+        Ok(()) => {
+            shared.readiness.set(None);
+            Ok(true)
+        }
+        Err(error) if error.is_retriable() => {
+            warn!(reason = %error, "not ready; starting all the same");
+            shared.readiness.set(Some(error.to_string()));
+            Ok(false)
+        }
+        Err(error) => Err(StartError::Database(error)),
+    }
+}

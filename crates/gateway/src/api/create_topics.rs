@@ -1,0 +1,213 @@
+//! CreateTopics: new topics with partitions and configurations.
+//!
+//! Checks come in Apache Kafka's order (`ReplicationControlManager.createTopics`): duplicate, name,
+//! existing topic, configurations, assignment, partitions, replication factor. Once the answer is
+//! out, the topic works for every API. `validate_only` does all checks and writes nothing.
+//!
+//! Deliberate difference: any replication factor from 1 up is accepted, and 1 replica is reported.
+//! Durability is that of Postgres, and tools ask for 3 by default (Connect does), which one broker
+//! would have to refuse. A replica assignment may name any brokers for the same reason; it only
+//! gives the number of partitions. pgQueue's table allows 4096 of them at the most.
+
+use std::collections::{BTreeMap, HashMap};
+
+use kafka_protocol::{
+    messages::{
+        ApiKey, CreateTopicsRequest, CreateTopicsResponse, create_topics_request::CreatableTopic,
+        create_topics_response::CreatableTopicResult,
+    },
+    protocol::StrBytes,
+};
+use store::MAX_PARTITIONS;
+use uuid::Uuid;
+use wire::{ErrorCode, TopicName};
+
+use crate::{
+    api::describe_configs,
+    context::RequestContext,
+    error::ApiError,
+    topic_config,
+    topics::{self, Refusal},
+};
+
+/// First version with "as the broker has it by default" (KIP-464).
+const BROKER_DEFAULTS: i16 = 4;
+/// First version whose answer describes the new topic (KIP-525).
+const DESCRIBED: i16 = 5;
+const BROKER_DEFAULT: i32 = -1;
+
+pub async fn handle(
+    ctx: &RequestContext,
+    version: i16,
+    request: &CreateTopicsRequest,
+) -> Result<CreateTopicsResponse, ApiError> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for topic in &request.topics {
+        *counts.entry(topic.name.as_str()).or_default() += 1;
+    }
+    let mut results = Vec::with_capacity(counts.len());
+    for topic in &request.topics {
+        let result = match counts.remove(topic.name.as_str()) {
+            None => continue, // the first of its name has answered for it
+            Some(1) => create(ctx, version, topic, request.validate_only).await,
+            Some(_) => Err(Refusal::new(ErrorCode::InvalidRequest, "duplicate topic name")),
+        };
+        results.push(result.unwrap_or_else(|refusal| refused(topic, refusal)));
+    }
+    Ok(CreateTopicsResponse::default().with_topics(results))
+}
+
+pub fn error_response(_version: i16, request: &CreateTopicsRequest, code: ErrorCode) -> CreateTopicsResponse {
+    let results = request.topics.iter().map(|topic| refused(topic, Refusal::new(code, code.message())));
+    CreateTopicsResponse::default().with_topics(results.collect())
+}
+
+fn refused(topic: &CreatableTopic, refusal: Refusal) -> CreatableTopicResult {
+    CreatableTopicResult::default()
+        .with_name(topic.name.clone())
+        .with_error_code(refusal.code.code())
+        .with_error_message(Some(StrBytes::from_string(refusal.message)))
+}
+
+async fn create(
+    ctx: &RequestContext,
+    version: i16,
+    topic: &CreatableTopic,
+    validate_only: bool,
+) -> Result<CreatableTopicResult, Refusal> {
+    let name = topics::check_name(&topic.name)?;
+    topics::check_collision(ctx, &name, ApiKey::CreateTopics).await?;
+    check_absent(ctx, &name).await?;
+    let configs = topic_config::validate(
+        topic.configs.iter().map(|config| (config.name.as_str(), config.value.as_ref().map(StrBytes::as_str))),
+    )
+    .map_err(|message| Refusal::new(ErrorCode::InvalidConfig, message))?;
+    let partitions = match topic.assignments.is_empty() {
+        true => partition_count(version, topic, ctx.shared.config.num_partitions)?,
+        false => assigned_partitions(topic)?,
+    };
+    let topic_id = match validate_only {
+        true => Uuid::nil(),
+        false => store(ctx, &name, partitions, configs.clone()).await?,
+    };
+    let mut result = CreatableTopicResult::default().with_name(topic.name.clone()).with_error_message(None);
+    if version >= DESCRIBED {
+        result.num_partitions = partitions;
+        result.replication_factor = 1;
+        result.configs = Some(describe_configs::of_new_topic(&configs, &ctx.shared.config));
+    }
+    result.topic_id = topic_id;
+    Ok(result)
+}
+
+async fn check_absent(ctx: &RequestContext, name: &TopicName) -> Result<(), Refusal> {
+    match ctx.shared.store.topic(name.as_str()).await {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => Err(Refusal::new(ErrorCode::TopicAlreadyExists, format!("topic {name} exists already"))),
+        Err(error) => Err(Refusal::from_store(&error, ApiKey::CreateTopics)),
+    }
+}
+
+async fn store(
+    ctx: &RequestContext,
+    name: &TopicName,
+    partitions: i32,
+    configs: BTreeMap<String, String>,
+) -> Result<Uuid, Refusal> {
+    match topics::create(ctx, name, partitions, configs).await {
+        Ok(topic) => Ok(topic.topic_id),
+        Err(error) => Err(Refusal::from_store(&error, ApiKey::CreateTopics)),
+    }
+}
+
+/// Partitions of a topic without an assignment; checks the replication factor too.
+fn partition_count(version: i16, topic: &CreatableTopic, default: i32) -> Result<i32, Refusal> {
+    let partitions = match topic.num_partitions {
+        BROKER_DEFAULT if version >= BROKER_DEFAULTS => default,
+        count if count >= 1 => count,
+        count => {
+            let message = format!("number of partitions is {count}; it must be at least 1");
+            return Err(Refusal::new(ErrorCode::InvalidPartitions, message));
+        }
+    };
+    check_maximum(partitions)?;
+    match i32::from(topic.replication_factor) {
+        BROKER_DEFAULT if version >= BROKER_DEFAULTS => Ok(partitions),
+        1.. => Ok(partitions),
+        factor => {
+            let message = format!("replication factor is {factor}; it must be at least 1");
+            Err(Refusal::new(ErrorCode::InvalidReplicationFactor, message))
+        }
+    }
+}
+
+/// Partitions of a topic with an assignment, which must be numbered from 0 without a gap
+/// (Kafka: `ReplicationControlManager.createTopic`).
+fn assigned_partitions(topic: &CreatableTopic) -> Result<i32, Refusal> {
+    if topic.num_partitions != -1 || topic.replication_factor != -1 {
+        let message = "partitions and replication factor must be -1 when replicas are assigned";
+        return Err(Refusal::new(ErrorCode::InvalidRequest, message));
+    }
+    let refuse = |message: &str| Err(Refusal::new(ErrorCode::InvalidReplicaAssignment, message));
+    let mut indexes: Vec<i32> = topic.assignments.iter().map(|assignment| assignment.partition_index).collect();
+    indexes.sort_unstable();
+    if !indexes.iter().zip(0..).all(|(index, expected)| *index == expected) {
+        return refuse("partitions of the assignment must be numbered from 0 without a gap");
+    }
+    if topic.assignments.iter().any(|assignment| assignment.broker_ids.is_empty()) {
+        return refuse("a partition is assigned to no broker");
+    }
+    let partitions = i32::try_from(indexes.len()).unwrap_or(i32::MAX);
+    check_maximum(partitions)?;
+    Ok(partitions)
+}
+
+fn check_maximum(partitions: i32) -> Result<(), Refusal> {
+    if partitions > MAX_PARTITIONS {
+        let message = format!("number of partitions is {partitions}; pgQueue allows {MAX_PARTITIONS}");
+        return Err(Refusal::new(ErrorCode::InvalidPartitions, message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use kafka_protocol::messages::{BrokerId, create_topics_request::CreatableReplicaAssignment};
+
+    use super::*;
+
+    fn count(version: i16, partitions: i32, factor: i16) -> Result<i32, i16> {
+        let topic = CreatableTopic::default().with_num_partitions(partitions).with_replication_factor(factor);
+        partition_count(version, &topic, 2).map_err(|refusal| refusal.code.code())
+    }
+
+    #[test]
+    fn partitions_and_replication_factor() {
+        assert_eq!(count(4, -1, -1), Ok(2));
+        assert_eq!(count(3, -1, 1), Err(37));
+        assert_eq!(count(3, 1, -1), Err(38));
+        assert_eq!(count(7, 5, 3), Ok(5));
+        assert_eq!(count(7, 0, 1), Err(37));
+        assert_eq!(count(7, -2, 1), Err(37));
+        assert_eq!(count(7, 4097, 1), Err(37));
+        assert_eq!(count(7, 1, 0), Err(38));
+        assert_eq!(count(7, 1, -2), Err(38));
+    }
+
+    #[test]
+    fn assignments_are_numbered_from_zero() {
+        let assigned = |indexes: &[i32]| {
+            let assignments = indexes.iter().map(|index| {
+                CreatableReplicaAssignment::default().with_partition_index(*index).with_broker_ids(vec![BrokerId(9)])
+            });
+            let topic = CreatableTopic::default()
+                .with_num_partitions(-1)
+                .with_replication_factor(-1)
+                .with_assignments(assignments.collect());
+            assigned_partitions(&topic).map_err(|refusal| refusal.code.code())
+        };
+        assert_eq!(assigned(&[1, 0, 2]), Ok(3));
+        assert_eq!(assigned(&[1, 2]), Err(39));
+        assert_eq!(assigned(&[0, 0]), Err(39));
+    }
+}

@@ -1,0 +1,96 @@
+//! DeleteTopics: removes topics with all their records and offsets.
+//!
+//! From v6 on a topic may be named by its id (KIP-516); naming it both ways or neither is
+//! INVALID_REQUEST, as is naming it twice. `delete.topic.enable=false` gives
+//! TOPIC_DELETION_DISABLED, before v3 INVALID_REQUEST (Kafka: `ControllerApis.deleteTopics`).
+
+use std::{collections::HashSet, sync::Arc};
+
+use kafka_protocol::{
+    messages::{
+        ApiKey, DeleteTopicsRequest, DeleteTopicsResponse, TopicName, delete_topics_request::DeleteTopicState,
+        delete_topics_response::DeletableTopicResult,
+    },
+    protocol::StrBytes,
+};
+use store::{StoreError, Topic};
+use tracing::info;
+use uuid::Uuid;
+use wire::ErrorCode;
+
+use crate::{
+    context::RequestContext,
+    error::{ApiError, store_error_code},
+};
+
+/// First version in which topics may be named by id.
+const BY_ID: i16 = 6;
+/// First version with words for an error (KIP-599).
+const MESSAGES: i16 = 5;
+
+pub async fn handle(
+    ctx: &RequestContext,
+    version: i16,
+    request: &DeleteTopicsRequest,
+) -> Result<DeleteTopicsResponse, ApiError> {
+    if !ctx.shared.config.delete_topics {
+        let code = if version < 3 { ErrorCode::InvalidRequest } else { ErrorCode::TopicDeletionDisabled };
+        return Ok(error_response(version, request, code));
+    }
+    let mut deleted = HashSet::new();
+    let mut responses = Vec::new();
+    for state in states(version, request) {
+        responses.push(match delete(ctx, &state, &mut deleted).await {
+            Ok(topic) => DeletableTopicResult::default()
+                .with_name(Some(TopicName(StrBytes::from_string(topic.name.clone()))))
+                .with_topic_id(topic.topic_id),
+            Err(code) => failed(version, &state, code),
+        });
+    }
+    Ok(DeleteTopicsResponse::default().with_responses(responses))
+}
+
+pub fn error_response(version: i16, request: &DeleteTopicsRequest, code: ErrorCode) -> DeleteTopicsResponse {
+    let responses = states(version, request).iter().map(|state| failed(version, state, code)).collect();
+    DeleteTopicsResponse::default().with_responses(responses)
+}
+
+/// The topics named, in the shape of the newest version.
+fn states(version: i16, request: &DeleteTopicsRequest) -> Vec<DeleteTopicState> {
+    if version >= BY_ID {
+        return request.topics.clone();
+    }
+    request.topic_names.iter().map(|name| DeleteTopicState::default().with_name(Some(name.clone()))).collect()
+}
+
+async fn delete(
+    ctx: &RequestContext,
+    state: &DeleteTopicState,
+    deleted: &mut HashSet<Uuid>,
+) -> Result<Arc<Topic>, ErrorCode> {
+    let store = &ctx.shared.store;
+    let code = |error: StoreError| store_error_code(&error, ApiKey::DeleteTopics);
+    let topic = match (&state.name, state.topic_id.is_nil()) {
+        (Some(name), true) => store.topic(name).await.map_err(code)?.ok_or(ErrorCode::UnknownTopicOrPartition)?,
+        (None, false) => store.topic_by_id(state.topic_id).await.map_err(code)?.ok_or(ErrorCode::UnknownTopicId)?,
+        _ => return Err(ErrorCode::InvalidRequest),
+    };
+    if deleted.contains(&topic.topic_id) {
+        return Err(ErrorCode::InvalidRequest);
+    }
+    if !store.delete_topic(&topic.name).await.map_err(code)? {
+        return Err(ErrorCode::UnknownTopicOrPartition);
+    }
+    deleted.insert(topic.topic_id);
+    info!(topic = topic.name, peer = %ctx.peer, "topic deleted");
+    Ok(topic)
+}
+
+fn failed(version: i16, state: &DeleteTopicState, code: ErrorCode) -> DeletableTopicResult {
+    let message = (version >= MESSAGES).then(|| StrBytes::from_static_str(code.message()));
+    DeletableTopicResult::default()
+        .with_name(state.name.clone())
+        .with_topic_id(state.topic_id)
+        .with_error_code(code.code())
+        .with_error_message(message)
+}

@@ -1,0 +1,211 @@
+//! Metadata: brokers, controller, cluster id, topics and their partitions.
+//!
+//! Every partition is led by this node, its only replica. A topic that is missing is created if
+//! the client allows it (v4+; always in v0–3), `auto.create.topics.enable` is on and it was asked
+//! for by name; unlike in Apache Kafka it is usable at once and the first answer says so. All
+//! topics are asked for by null, in v0 by an empty list. Topic ids come with v10 (KIP-516), asking
+//! by id with v12.
+//!
+//! Versions before 13 have no error for the whole answer. While Postgres is away each topic asked
+//! for gets LEADER_NOT_AVAILABLE. The list of all topics is then sent without brokers, which
+//! clients take for "nothing learnt, ask again" (Java: `NetworkClient.handleSuccessfulResponse`);
+//! an empty list of topics beside a broker would mean that all topics are gone.
+
+use std::sync::Arc;
+
+use kafka_protocol::{
+    messages::{
+        ApiKey, BrokerId, MetadataRequest, MetadataResponse, TopicName,
+        metadata_request::MetadataRequestTopic,
+        metadata_response::{MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic},
+    },
+    protocol::StrBytes,
+};
+use store::{StoreError, Topic};
+use wire::ErrorCode;
+
+use crate::{
+    acl,
+    context::{LEADER_EPOCH, RequestContext},
+    error::{ApiError, store_error_code},
+    topics,
+};
+
+/// First version whose topics may be asked for by id, and have no name then.
+const BY_ID: i16 = 12;
+/// First version with the client's consent to make missing topics; before it there is no choice.
+const CONSENT: i16 = 4;
+
+pub async fn handle(
+    ctx: &RequestContext,
+    version: i16,
+    request: &MetadataRequest,
+) -> Result<MetadataResponse, ApiError> {
+    let topics = match wanted(version, request) {
+        None => {
+            let all = ctx.shared.store.all_topics().await?;
+            all.iter().map(|topic| found(ctx, request, topic)).collect()
+        }
+        Some(wanted) if wanted.iter().any(|topic| is_malformed(version, topic)) => {
+            return Ok(error_response(version, request, ErrorCode::InvalidRequest));
+        }
+        Some(wanted) => describe(ctx, version, request, wanted).await,
+    };
+    let node = ctx.shared.node();
+    let broker = MetadataResponseBroker::default().with_node_id(node.id).with_host(node.host).with_port(node.port);
+    Ok(MetadataResponse::default()
+        .with_brokers(vec![broker])
+        .with_cluster_id(cluster_id(ctx).await)
+        .with_controller_id(node.id)
+        .with_topics(topics)
+        .with_cluster_authorized_operations(acl::cluster_operations(request.include_cluster_authorized_operations)))
+}
+
+pub fn error_response(version: i16, request: &MetadataRequest, code: ErrorCode) -> MetadataResponse {
+    let topics = wanted(version, request).unwrap_or_default().iter();
+    MetadataResponse::default().with_topics(topics.map(|topic| not_found(version, topic, code)).collect())
+}
+
+/// The topics asked for; `None` for all.
+fn wanted(version: i16, request: &MetadataRequest) -> Option<&[MetadataRequestTopic]> {
+    match request.topics.as_deref() {
+        Some([]) if version == 0 => None,
+        topics => topics,
+    }
+}
+
+/// A topic has a name, and from v12 on a name or an id (Kafka: `MetadataRequest`).
+fn is_malformed(version: i16, topic: &MetadataRequestTopic) -> bool {
+    let has_id = !topic.topic_id.is_nil();
+    match version {
+        BY_ID.. => topic.name.is_none() && !has_id,
+        _ => topic.name.is_none() || has_id,
+    }
+}
+
+/// Known once Postgres was reached; until then null, which clients read as "not known yet".
+async fn cluster_id(ctx: &RequestContext) -> Option<StrBytes> {
+    ctx.shared.store.cluster_id().await.ok().map(StrBytes::from_string)
+}
+
+/// The topics that were asked for, each found, made, or with its error.
+async fn describe(
+    ctx: &RequestContext,
+    version: i16,
+    request: &MetadataRequest,
+    wanted: &[MetadataRequestTopic],
+) -> Vec<MetadataResponseTopic> {
+    let names: Vec<&str> = wanted.iter().filter_map(by_name).collect();
+    let mut known = ctx.shared.store.topics(&names).await.map(Vec::into_iter);
+    let mut answers = Vec::with_capacity(wanted.len());
+    for topic in wanted {
+        let result = match (by_name(topic), &mut known) {
+            (None, _) => by_id(ctx, topic).await,
+            (Some(_), Err(error)) => Err(store_code(error)),
+            (Some(name), Ok(known)) => match known.next().flatten() {
+                Some(topic) => Ok(topic),
+                None => auto_create(ctx, version, request, name).await,
+            },
+        };
+        answers.push(match result {
+            Ok(topic) => found(ctx, request, &topic),
+            Err(code) => not_found(version, topic, code),
+        });
+    }
+    answers
+}
+
+/// The name, if the topic is asked for by it. An id goes before a name.
+fn by_name(topic: &MetadataRequestTopic) -> Option<&str> {
+    topic.topic_id.is_nil().then_some(topic.name.as_deref()?).map(|name| name.as_str())
+}
+
+async fn by_id(ctx: &RequestContext, topic: &MetadataRequestTopic) -> Result<Arc<Topic>, ErrorCode> {
+    match ctx.shared.store.topic_by_id(topic.topic_id).await {
+        Ok(found) => found.ok_or(ErrorCode::UnknownTopicId),
+        Err(error) => Err(store_code(&error)),
+    }
+}
+
+async fn auto_create(
+    ctx: &RequestContext,
+    version: i16,
+    request: &MetadataRequest,
+    name: &str,
+) -> Result<Arc<Topic>, ErrorCode> {
+    let name = topics::check_name(name).map_err(|refusal| refusal.code)?;
+    let consent = version < CONSENT || request.allow_auto_topic_creation;
+    if !consent || !ctx.shared.config.auto_create_topics {
+        return Err(ErrorCode::UnknownTopicOrPartition);
+    }
+    topics::check_collision(ctx, &name, ApiKey::Metadata).await.map_err(|refusal| refusal.code)?;
+    match topics::create(ctx, &name, ctx.shared.config.num_partitions, Default::default()).await {
+        Ok(topic) => Ok(topic),
+        // Another client asked at the same moment.
+        Err(StoreError::AlreadyExists(_)) => match ctx.shared.store.topic(name.as_str()).await {
+            Ok(topic) => topic.ok_or(ErrorCode::LeaderNotAvailable),
+            Err(error) => Err(store_code(&error)),
+        },
+        Err(error) => Err(store_code(&error)),
+    }
+}
+
+fn store_code(error: &StoreError) -> ErrorCode {
+    store_error_code(error, ApiKey::Metadata)
+}
+
+fn found(ctx: &RequestContext, request: &MetadataRequest, topic: &Topic) -> MetadataResponseTopic {
+    let leader = BrokerId(ctx.shared.config.node_id);
+    let partition = |index: i32| {
+        MetadataResponsePartition::default()
+            .with_partition_index(index)
+            .with_leader_id(leader)
+            .with_leader_epoch(LEADER_EPOCH)
+            .with_replica_nodes(vec![leader])
+            .with_isr_nodes(vec![leader])
+    };
+    MetadataResponseTopic::default()
+        .with_name(Some(TopicName(StrBytes::from_string(topic.name.clone()))))
+        .with_topic_id(topic.topic_id)
+        .with_partitions((0..topic.partition_count).map(partition).collect())
+        .with_topic_authorized_operations(acl::topic_operations(request.include_topic_authorized_operations))
+}
+
+fn not_found(version: i16, topic: &MetadataRequestTopic, code: ErrorCode) -> MetadataResponseTopic {
+    // Only from v12 on may a name be null.
+    let name = match &topic.name {
+        None if version < BY_ID => Some(TopicName::default()),
+        name => name.clone(),
+    };
+    MetadataResponseTopic::default().with_name(name).with_topic_id(topic.topic_id).with_error_code(code.code())
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn asking(topics: Option<Vec<MetadataRequestTopic>>) -> MetadataRequest {
+        MetadataRequest::default().with_topics(topics)
+    }
+
+    #[test]
+    fn empty_means_all_in_version_0_and_none_later() {
+        assert!(wanted(0, &asking(Some(vec![]))).is_none());
+        assert_eq!(wanted(1, &asking(Some(vec![]))).map(<[_]>::len), Some(0));
+        assert!(wanted(1, &asking(None)).is_none());
+    }
+
+    #[test]
+    fn names_and_ids_by_version() {
+        let named = MetadataRequestTopic::default().with_name(Some(TopicName("t".into())));
+        let with_id = MetadataRequestTopic::default().with_name(None).with_topic_id(Uuid::from_u128(1));
+        let neither = MetadataRequestTopic::default().with_name(None);
+        assert!(!is_malformed(1, &named) && !is_malformed(12, &named));
+        assert!(is_malformed(11, &with_id) && !is_malformed(12, &with_id));
+        assert!(is_malformed(12, &neither));
+        let unknown = not_found(11, &neither, ErrorCode::InvalidRequest);
+        assert_eq!(unknown.name, Some(TopicName::default()));
+    }
+}

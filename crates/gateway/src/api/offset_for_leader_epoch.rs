@@ -1,0 +1,119 @@
+//! OffsetForLeaderEpoch: where a leader epoch ended, so that a consumer can detect truncation
+//! (KIP-320).
+//!
+//! The log is never truncated and the leader never changes, so there is one epoch: it ends at the
+//! log end. Asking for an epoch that does not exist gives (−1, −1) without an error
+//! (Kafka: `Partition.lastOffsetForLeaderEpoch`).
+
+use std::collections::HashMap;
+
+use kafka_protocol::messages::{
+    OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse,
+    offset_for_leader_epoch_request::{OffsetForLeaderPartition, OffsetForLeaderTopic},
+    offset_for_leader_epoch_response::{EpochEndOffset, OffsetForLeaderTopicResult},
+};
+use store::{Bounds, PartitionKey};
+use wire::ErrorCode;
+
+use crate::{
+    context::{LEADER_EPOCH, RequestContext},
+    error::ApiError,
+};
+
+pub async fn handle(
+    ctx: &RequestContext,
+    _version: i16,
+    request: &OffsetForLeaderEpochRequest,
+) -> Result<OffsetForLeaderEpochResponse, ApiError> {
+    let mut wanted = Vec::new();
+    let mut topic_ids = Vec::with_capacity(request.topics.len());
+    for asked in &request.topics {
+        let topic = ctx.shared.store.topic(&asked.topic).await?;
+        if let Some(topic) = &topic {
+            let exists =
+                |partition: &&OffsetForLeaderPartition| (0..topic.partition_count).contains(&partition.partition);
+            wanted.extend(asked.partitions.iter().filter(exists).map(|p| PartitionKey::new(topic.id, p.partition)));
+        }
+        topic_ids.push(topic.map(|topic| topic.id));
+    }
+    let bounds = match wanted.as_slice() {
+        [] => HashMap::new(),
+        wanted => ctx.shared.store.partition_bounds(wanted).await?,
+    };
+    let topics = request.topics.iter().zip(topic_ids).map(|(asked, id)| {
+        results(asked, |partition| {
+            let found = id.and_then(|id| bounds.get(&PartitionKey::new(id, partition.partition)));
+            end_of_epoch(partition, found)
+        })
+    });
+    Ok(OffsetForLeaderEpochResponse::default().with_topics(topics.collect()))
+}
+
+pub fn error_response(
+    _version: i16,
+    request: &OffsetForLeaderEpochRequest,
+    code: ErrorCode,
+) -> OffsetForLeaderEpochResponse {
+    let topics = request.topics.iter().map(|asked| results(asked, |partition| unknown(partition, code)));
+    OffsetForLeaderEpochResponse::default().with_topics(topics.collect())
+}
+
+fn results(
+    asked: &OffsetForLeaderTopic,
+    answer: impl Fn(&OffsetForLeaderPartition) -> EpochEndOffset,
+) -> OffsetForLeaderTopicResult {
+    OffsetForLeaderTopicResult::default()
+        .with_topic(asked.topic.clone())
+        .with_partitions(asked.partitions.iter().map(answer).collect())
+}
+
+fn end_of_epoch(asked: &OffsetForLeaderPartition, bounds: Option<&Bounds>) -> EpochEndOffset {
+    let Some(bounds) = bounds else {
+        return unknown(asked, ErrorCode::UnknownTopicOrPartition);
+    };
+    // −1: the client does not know an epoch and wants no check.
+    match asked.current_leader_epoch {
+        -1 | LEADER_EPOCH => {}
+        epoch if epoch < LEADER_EPOCH => return unknown(asked, ErrorCode::FencedLeaderEpoch),
+        _ => return unknown(asked, ErrorCode::UnknownLeaderEpoch),
+    }
+    if asked.leader_epoch != LEADER_EPOCH {
+        return unknown(asked, ErrorCode::None);
+    }
+    EpochEndOffset::default()
+        .with_partition(asked.partition)
+        .with_leader_epoch(LEADER_EPOCH)
+        .with_end_offset(bounds.high_watermark)
+}
+
+fn unknown(asked: &OffsetForLeaderPartition, code: ErrorCode) -> EpochEndOffset {
+    EpochEndOffset::default()
+        .with_partition(asked.partition)
+        .with_error_code(code.code())
+        .with_leader_epoch(-1)
+        .with_end_offset(-1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(current_leader_epoch: i32, leader_epoch: i32) -> (i16, i32, i64) {
+        let asked = OffsetForLeaderPartition::default()
+            .with_current_leader_epoch(current_leader_epoch)
+            .with_leader_epoch(leader_epoch);
+        let bounds = Bounds { log_start_offset: 2, high_watermark: 7, leader_epoch: LEADER_EPOCH };
+        let answer = end_of_epoch(&asked, Some(&bounds));
+        (answer.error_code, answer.leader_epoch, answer.end_offset)
+    }
+
+    #[test]
+    fn the_one_epoch_ends_at_the_log_end() {
+        assert_eq!(ask(-1, 0), (0, 0, 7));
+        assert_eq!(ask(0, 0), (0, 0, 7));
+        assert_eq!(ask(-1, 1), (0, -1, -1));
+        assert_eq!(ask(-1, -1), (0, -1, -1));
+        assert_eq!(ask(5, 0), (75, -1, -1));
+        assert_eq!(ask(-2, 0), (74, -1, -1));
+    }
+}

@@ -1,0 +1,124 @@
+//! Tasks that run beside the requests: the schema, its time partitions, the sequence ledger, and
+//! whether the gateway is ready.
+
+use std::{sync::Arc, time::Duration};
+
+use rand::Rng;
+use store::{Backoff, Checkpoint, MigrateOptions, StoreError};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::context::Shared;
+
+/// Between two looks at the time partitions. A look costs little, and the premade partitions last
+/// for many of them.
+const UPKEEP: Duration = Duration::from_secs(600);
+/// Between two looks at Postgres and the schema.
+const READINESS: Duration = Duration::from_secs(2);
+/// Between two writes of the ledger: far more often than the shortest retention.
+const LEDGER: Duration = Duration::from_secs(60);
+
+/// Starts all of them; each ends when the gateway drains.
+pub(crate) fn start(shared: &Arc<Shared>, prepared: bool) {
+    let task = |task: fn(Arc<Shared>, bool) -> futures::future::BoxFuture<'static, ()>| {
+        let (shared, shutdown) = (shared.clone(), shared.shutdown.clone());
+        shutdown.clone().spawn(async move {
+            tokio::select! {
+                () = task(shared, prepared) => {}
+                () = shutdown.draining() => {}
+            }
+        });
+    };
+    task(|shared, prepared| Box::pin(keep_ready(shared, prepared)));
+    task(|shared, _| Box::pin(keep_time_partitions(shared)));
+    task(|shared, _| Box::pin(write_ledger(shared)));
+    task(|shared, _| Box::pin(async move { shared.store.watch(CancellationToken::new()).await }));
+}
+
+/// Brings the schema up, or only looks at it with `--no-migrate`.
+pub(crate) async fn prepare(shared: &Shared) -> Result<(), StoreError> {
+    if shared.config.no_migrate {
+        return shared.store.schema_status().await?.require();
+    }
+    let options = MigrateOptions { profile: shared.schema_profile, ..MigrateOptions::default() };
+    let report = shared.store.migrate(&options).await?;
+    if !report.applied.is_empty() {
+        info!(scripts = report.applied.join(", "), "schema brought up to date");
+    }
+    Ok(())
+}
+
+/// Repeats [`prepare`] until it has worked, then tells when Postgres or the schema is lost.
+async fn keep_ready(shared: Arc<Shared>, mut prepared: bool) {
+    let mut backoff = retry();
+    loop {
+        let state = match prepared {
+            false => prepare(&shared).await,
+            true => match shared.store.schema_status().await {
+                Ok(status) => status.require(),
+                Err(error) => Err(error),
+            },
+        };
+        prepared |= state.is_ok();
+        let pause = match &state {
+            Err(_) if !prepared => backoff.next_delay(),
+            _ => jittered(READINESS),
+        };
+        let reason = state.err().map(|error| error.to_string());
+        if shared.readiness.set(reason.clone()) {
+            match reason {
+                None => info!("ready"),
+                Some(reason) => warn!(reason, "not ready"),
+            }
+        }
+        sleep(pause).await;
+    }
+}
+
+/// Partitions for now and ahead, and the indexes that a migration had to leave for later. The first
+/// look comes at once: a gateway may have been down for long.
+async fn keep_time_partitions(shared: Arc<Shared>) {
+    let mut backoff = retry();
+    loop {
+        let kept = match shared.store.ensure_time_partitions(shared.clock.now()).await {
+            Ok(_) => shared.store.build_indexes().await,
+            Err(error) => Err(error),
+        };
+        let pause = match kept {
+            Ok(true) => {
+                backoff = retry();
+                jittered(UPKEEP)
+            }
+            Ok(false) => backoff.next_delay(),
+            Err(error) => {
+                if shared.readiness.reason().is_none() {
+                    warn!(%error, "cannot look after the time partitions; will try again");
+                }
+                backoff.next_delay()
+            }
+        };
+        sleep(pause).await;
+    }
+}
+
+async fn write_ledger(shared: Arc<Shared>) {
+    let mut checkpoint = Checkpoint::default();
+    loop {
+        sleep(jittered(LEDGER)).await;
+        if let Err(error) = shared.store.checkpoint_ledger(&mut checkpoint).await
+            && !error.is_retriable()
+        {
+            warn!(%error, "cannot write the sequence ledger; will try again");
+        }
+    }
+}
+
+fn retry() -> Backoff {
+    Backoff::new(Duration::from_millis(200), Duration::from_secs(30))
+}
+
+/// Spreads what several gateways would do at the same moment.
+fn jittered(period: Duration) -> Duration {
+    period.mul_f64(rand::rng().random_range(0.8..1.2))
+}

@@ -1,0 +1,7 @@
+//! Sockets: accepting them, reading requests, writing answers in order.
+
+pub(crate) mod budget;
+pub(crate) mod connection;
+pub(crate) mod listener;
+pub(crate) mod log_limit;
+pub(crate) mod shutdown;

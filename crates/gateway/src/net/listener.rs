@@ -1,0 +1,87 @@
+//! Accepts connections and gives each a task of its own. Nothing here waits for a request.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::sleep,
+};
+use tracing::{debug, warn};
+
+use super::connection;
+use crate::context::Shared;
+
+/// Pause after a failed accept (no free file descriptor, mostly): long enough not to spin, short
+/// enough not to be noticed.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often the connection limit is reported while it lasts.
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Runs until the gateway drains. The socket closes with it, so that clients are refused at once
+/// and look for another broker.
+pub(crate) async fn run(listener: TcpListener, shared: Arc<Shared>) {
+    let mut accepting = Accepting {
+        permits: Arc::new(Semaphore::new(shared.config.max_connections as usize)),
+        shared,
+        last_report: None,
+        refused: 0,
+    };
+    let shutdown = accepting.shared.shutdown.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shutdown.draining() => return,
+        };
+        match accepted {
+            Ok((stream, _)) => accepting.take(stream),
+            Err(error) => {
+                warn!(%error, "cannot accept a connection");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+struct Accepting {
+    permits: Arc<Semaphore>,
+    shared: Arc<Shared>,
+    last_report: Option<Instant>,
+    /// Since the last report.
+    refused: u64,
+}
+
+impl Accepting {
+    fn take(&mut self, stream: TcpStream) {
+        let Ok(peer) = stream.peer_addr() else {
+            return; // gone already
+        };
+        let Ok(permit) = self.permits.clone().try_acquire_owned() else {
+            self.refuse(peer);
+            return;
+        };
+        debug!(%peer, "connected");
+        let shared = self.shared.clone();
+        self.shared.shutdown.spawn(async move {
+            connection::serve(stream, peer, shared).await;
+            drop(permit);
+            debug!(%peer, "disconnected");
+        });
+    }
+
+    /// The stream is dropped by the caller: the client sees a closed connection and tries again
+    /// with its usual back-off, as with Apache Kafka's `max.connections`.
+    fn refuse(&mut self, peer: std::net::SocketAddr) {
+        self.refused += 1;
+        if self.last_report.is_some_and(|at| at.elapsed() < REPORT_INTERVAL) {
+            return;
+        }
+        let limit = self.shared.config.max_connections;
+        warn!(%peer, limit, refused = self.refused, "connection limit reached: refusing new connections (--max-connections)");
+        self.last_report = Some(Instant::now());
+        self.refused = 0;
+    }
+}
