@@ -5,6 +5,8 @@
 -- Each query below is a statement of its own in a volatile function and so has a snapshot of its
 -- own: one taken after the lock, which sees what the last holder committed. That needs READ
 -- COMMITTED.
+
+-- step: locks and ends of partitions
 CREATE OR REPLACE FUNCTION __SCHEMA__.__PREFIX___kafka_lock_partitions(
     topic_ids bigint[], partition_ids int[], lock_keys bigint[])
 RETURNS TABLE (topic_id bigint, partition_id int, partition_count int, next_seq bigint,

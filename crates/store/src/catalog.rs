@@ -7,7 +7,7 @@ use std::{
 };
 
 use dashmap::DashMap;
-use sqlx::{AssertSqlSafe, PgConnection, Row, postgres::PgRow, types::Json};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, postgres::PgRow, types::Json};
 use tokio::sync::{Mutex, OnceCell};
 use uuid::Uuid;
 
@@ -15,6 +15,9 @@ use crate::{Store, error::StoreError, tables::Tables};
 
 /// pgQueue's upper bound (a check of the topic table).
 pub const MAX_PARTITIONS: i32 = 4096;
+
+/// Writers of the topic can be in the way.
+const DELETE_ATTEMPTS: u32 = 3;
 
 /// A topic as it stands in Postgres.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,7 +209,13 @@ impl Store {
     /// [`StoreError::Contended`] if a writer of the topic does not end.
     pub async fn delete_topic(&self, name: &str) -> Result<bool, StoreError> {
         let mut connection = self.acquire().await?;
-        let deleted = delete_topic(&mut connection, self.tables(), name).await;
+        let mut attempt = 1;
+        let deleted = loop {
+            match delete_topic(&mut connection, self.tables(), name).await {
+                Err(StoreError::Contended(_)) if attempt < DELETE_ATTEMPTS => attempt += 1,
+                result => break result,
+            }
+        };
         self.catalog().forget(name);
         let Some(topic_id) = deleted? else { return Ok(false) };
         self.batcher().forget_topic(topic_id);
@@ -277,17 +286,20 @@ fn read_configs(configs: &serde_json::Value) -> BTreeMap<String, String> {
 }
 
 /// In pgQueue's order: first the topic's row, then the locks of its partitions. With them held no
-/// writer is in the middle of an append whose rows this would not see.
+/// writer is in the middle of an append whose rows this would not see. The row's lock is of the
+/// kind that a foreign key of message does not wait for: who appends has the partition's lock
+/// already, and the two would deadlock.
 async fn delete_topic(connection: &mut PgConnection, tables: &Tables, name: &str) -> Result<Option<i64>, StoreError> {
-    use sqlx::Connection;
     let mut transaction = connection.begin().await?;
     // As long as it takes: rows are removed one by one.
     sqlx::raw_sql("SET LOCAL statement_timeout = 0").execute(&mut *transaction).await?;
-    let topic: Option<i64> =
-        sqlx::query_scalar(AssertSqlSafe(format!("SELECT id FROM {} WHERE topic_name = $1 FOR UPDATE", tables.topic)))
-            .bind(name)
-            .fetch_optional(&mut *transaction)
-            .await?;
+    let topic: Option<i64> = sqlx::query_scalar(AssertSqlSafe(format!(
+        "SELECT id FROM {} WHERE topic_name = $1 FOR NO KEY UPDATE",
+        tables.topic
+    )))
+    .bind(name)
+    .fetch_optional(&mut *transaction)
+    .await?;
     let Some(topic) = topic else { return Ok(None) };
     for statement in delete_statements(tables) {
         sqlx::query(AssertSqlSafe(statement)).bind(topic).execute(&mut *transaction).await?;

@@ -1,1 +1,147 @@
+//! Everything that speaks SQL. Domain types in and out, no wire messages.
+//!
+//! [`Store`] is the handle: one pool of connections and what is remembered of the database, shared
+//! by all clones.
 
+mod append;
+mod catalog;
+mod config;
+mod ddl;
+mod error;
+mod headers;
+mod hub;
+mod ledger;
+mod maintenance;
+mod migrate;
+mod partition;
+mod pool;
+mod producers;
+mod read;
+mod statements;
+mod tables;
+mod watch;
+
+use std::{fmt, sync::Arc};
+
+use sqlx::{PgPool, Postgres, pool::PoolConnection};
+use tokio::sync::Notify;
+
+pub use append::{Append, AppendConfig, AppendError, AppendReply, Appended, PayloadCompression, Reservation};
+pub use catalog::{MAX_PARTITIONS, NewTopic, Topic};
+pub use config::StoreConfig;
+pub use error::{Backoff, StoreError};
+pub use hub::{Bounds, Subscription};
+pub use ledger::Checkpoint;
+pub use maintenance::{PartitionInterval, PartitionManager, TimePartitions};
+pub use migrate::{MigrateOptions, MigrateReport, SchemaProfile, SchemaStatus};
+pub use partition::PartitionKey;
+pub use read::{Fetched, OffsetAndTimestamp, ReadError};
+pub use tables::Tables;
+
+use append::Batcher;
+use catalog::Catalog;
+use hub::Hub;
+use pool::Pool;
+use statements::Statements;
+
+/// Handle of the tables in one database; cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: StoreConfig,
+    tables: Tables,
+    pool: Pool,
+    catalog: Catalog,
+    statements: Statements,
+    batcher: Batcher,
+    hub: Arc<Hub>,
+    /// Somebody began to wait for a partition.
+    watch_wake: Notify,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the configuration: the URL in it holds a password.
+        f.debug_struct("Store").field("message", &self.inner.tables.message).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Checks the settings. Connects when first used, so that it succeeds while Postgres is down.
+    /// Must be called in a tokio runtime.
+    ///
+    /// # Errors
+    /// [`StoreError::InvalidConfig`] with the reason.
+    pub fn connect(config: StoreConfig) -> Result<Store, StoreError> {
+        config.check()?;
+        let tables = Tables::new(&config.schema, &config.table_prefix)?;
+        let pool = Pool::new(&config)?;
+        let catalog = Catalog::new(config.catalog_ttl);
+        let inner = Inner {
+            statements: Statements::new(&tables),
+            batcher: Batcher::default(),
+            hub: Arc::default(),
+            watch_wake: Notify::new(),
+            config,
+            tables,
+            pool,
+            catalog,
+        };
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &StoreConfig {
+        &self.inner.config
+    }
+
+    /// The qualified names.
+    #[must_use]
+    pub fn tables(&self) -> &Tables {
+        &self.inner.tables
+    }
+
+    /// The bare pool. [`Store::acquire`] is better where a request waits for an answer: it fails
+    /// at once while Postgres is known to be down.
+    #[must_use]
+    pub fn pool(&self) -> &PgPool {
+        self.inner.pool.connections()
+    }
+
+    /// A connection of the pool.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when none was to be had in time.
+    pub async fn acquire(&self) -> Result<PoolConnection<Postgres>, StoreError> {
+        self.inner.pool.acquire().await
+    }
+
+    /// Closes all connections, when they are free; nothing can be done with the store after that.
+    pub async fn close(&self) {
+        self.inner.pool.connections().close().await;
+    }
+
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.inner.catalog
+    }
+
+    pub(crate) fn statements(&self) -> &Statements {
+        &self.inner.statements
+    }
+
+    pub(crate) fn batcher(&self) -> &Batcher {
+        &self.inner.batcher
+    }
+
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.inner.hub
+    }
+
+    pub(crate) fn watch_wake(&self) -> &Notify {
+        &self.inner.watch_wake
+    }
+}

@@ -25,7 +25,7 @@ use crate::{
 /// Microseconds since 1970-01-01 UTC, Postgres's resolution.
 type Micros = i64;
 
-/// Another gateway can make the same partitions at the same time; then the catalog is read anew.
+/// For one partition that another gateway may be making at the same time.
 const ATTEMPTS: u32 = 5;
 
 /// Who makes the time partitions.
@@ -105,50 +105,39 @@ impl Store {
         })
     }
 
+    /// One after the other, with a fresh look before each: other gateways make them too.
     async fn create_missing(&self, connection: &mut PgConnection, now: Micros) -> Result<Vec<String>, StoreError> {
+        let config = self.config();
         let mut created = Vec::new();
-        let mut attempt = 1;
+        let mut given_up = Vec::new();
+        let mut attempts = 0;
+        let mut last = None;
         loop {
-            let existing = existing_partitions(connection, self.tables()).await?;
-            let missing = missing_ranges(
-                self.config().partition_interval,
-                self.config().partition_premake,
-                &existing.ranges,
-                now,
-            );
-            match create_all(connection, self.tables(), &missing, &mut created).await {
-                Err(StoreError::Other(_) | StoreError::AlreadyExists(_)) if attempt < ATTEMPTS => {
-                    attempt += 1;
+            let existing = existing_partitions(connection, self.tables()).await?.ranges;
+            let missing = missing_ranges(config.partition_interval, config.partition_premake, &existing, now);
+            let Some(range) = missing.into_iter().find(|range| !given_up.contains(range)) else {
+                return Ok(created);
+            };
+            attempts = if last == Some(range) { attempts + 1 } else { 1 };
+            last = Some(range);
+            let name = free_name(connection, self.tables(), range.from).await?;
+            match create_partition(connection, self.tables(), &name, range).await {
+                Ok(()) => {
+                    tracing::info!(partition = %name, "time partition made");
+                    created.push(name);
                 }
+                // Only a default partition, which others made, can say so: it holds rows of this
+                // range. They stay where they are; other ranges do not suffer for it.
+                Err(StoreError::Other(reason)) if reason.contains("SQLSTATE 23514") => {
+                    tracing::warn!(partition = %name, %reason, "left to the default partition");
+                    given_up.push(range);
+                }
+                // Most likely another gateway was first.
+                Err(StoreError::Other(_) | StoreError::AlreadyExists(_)) if attempts < ATTEMPTS => {}
                 Err(error) => return Err(error),
-                Ok(()) => return Ok(created),
             }
         }
     }
-}
-
-async fn create_all(
-    connection: &mut PgConnection,
-    tables: &Tables,
-    missing: &[Range],
-    created: &mut Vec<String>,
-) -> Result<(), StoreError> {
-    for range in missing {
-        let name = free_name(connection, tables, range.from).await?;
-        match create_partition(connection, tables, &name, *range).await {
-            Ok(()) => {
-                tracing::info!(partition = %name, "time partition made");
-                created.push(name);
-            }
-            // Only a default partition, which others made, can say so: it holds rows of this
-            // range. They stay where they are; later ranges do not suffer for it.
-            Err(StoreError::Other(reason)) if reason.contains("SQLSTATE 23514") => {
-                tracing::warn!(partition = %name, %reason, "left to the default partition");
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// Made apart and then attached, which lets readers and writers of message go on, unlike

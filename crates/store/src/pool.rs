@@ -152,6 +152,10 @@ pub(crate) async fn connect_alone(config: &StoreConfig) -> Result<PgConnection, 
 
 /// Nothing goes into the start-up packet that a pooler might refuse (B103).
 fn connect_options(url: &str) -> Result<PgConnectOptions, StoreError> {
+    // The driver itself takes any scheme.
+    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        return Err(StoreError::InvalidConfig("database URL: must start with postgres://".to_owned()));
+    }
     let options =
         PgConnectOptions::from_str(url).map_err(|error| StoreError::InvalidConfig(format!("database URL: {error}")))?;
     Ok(options.extra_float_digits(None))

@@ -70,8 +70,7 @@ pub(super) static FIRST: [&Script; 2] = [&PGQUEUE_LEAN, &PGQUEUE_DATAHUB];
 pub(super) static VERSIONED: [Script; 1] = [script!("V002__gateway.sql")];
 
 /// Applied after those, again whenever their text changes.
-pub(super) static REPEATABLE: [Script; 2] =
-    [script!("R__functions.sql"), script!("R__kafka_lock_partitions.sql")];
+pub(super) static REPEATABLE: [Script; 2] = [script!("R__functions.sql"), script!("R__kafka_lock_partitions.sql")];
 
 /// A part of a script that runs in a transaction of its own.
 pub(super) struct Step {
@@ -85,16 +84,27 @@ impl Script {
         Sha256::digest(self.text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The parts that start with a line `-- step: title`; what is before the first is the header.
+    /// The parts that start with a line `-- step: title`, after a header; or all of it.
     pub(super) fn steps(&self, tables: &Tables) -> Vec<Step> {
         let text = tables.fill_tokens(self.text);
-        let parts = text.split("-- step: ").skip(1);
+        if !text.contains(STEP) {
+            return vec![Step::new(self.name, &text)];
+        }
+        let parts = text.split(STEP).skip(1);
         parts
             .map(|part| {
                 let (title, sql) = part.split_once('\n').unwrap_or((part, ""));
-                Step { title: title.to_owned(), sql: sql.trim().trim_end_matches(';').to_owned() }
+                Step::new(title, sql)
             })
             .collect()
+    }
+}
+
+const STEP: &str = "-- step: ";
+
+impl Step {
+    fn new(title: &str, sql: &str) -> Step {
+        Step { title: title.to_owned(), sql: sql.trim().trim_end_matches(';').to_owned() }
     }
 }
 

@@ -1,0 +1,192 @@
+//! What waits to be written, by partition.
+
+use std::{
+    collections::{HashMap, VecDeque, hash_map::Entry},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{Notify, oneshot};
+
+use super::{Append, AppendError, Appended, sequence::Producers};
+use crate::partition::PartitionKey;
+
+/// One batch and who waits for it.
+pub(crate) struct Pending {
+    pub(crate) append: Append,
+    pub(crate) reply: oneshot::Sender<Result<Appended, AppendError>>,
+}
+
+/// What the gateway remembers of a partition between two transactions; all of it can be lost.
+#[derive(Default)]
+pub(crate) struct PartitionMemory {
+    /// The seq that follows the last append of this gateway, 0 if it made none. Another value
+    /// under the lock means that somebody else appended.
+    pub(crate) next_seq: i64,
+    /// Running maximum of the record timestamps.
+    pub(crate) max_timestamp: i64,
+    pub(crate) producers: Producers,
+}
+
+/// The batches of one partition that a writer has taken, with the partition's memory.
+pub(crate) struct Work {
+    pub(crate) partition: PartitionKey,
+    pub(crate) pending: VecDeque<Pending>,
+    pub(crate) memory: PartitionMemory,
+}
+
+#[derive(Default)]
+struct Queue {
+    pending: VecDeque<Pending>,
+    memory: PartitionMemory,
+    with_writer: bool,
+    /// Its lock was not free as a second one of a transaction: let it be the first next time.
+    contended: bool,
+}
+
+#[derive(Default)]
+struct State {
+    queues: HashMap<PartitionKey, Queue>,
+    /// Partitions that have pending batches and are with no writer, in the order of arrival.
+    ready: VecDeque<PartitionKey>,
+    closed: bool,
+}
+
+/// The queue between the connections and the writers. Its size is bounded by the bytes of requests
+/// that the gateway admits.
+#[derive(Default)]
+pub(crate) struct Batcher {
+    state: Mutex<State>,
+    wake: Notify,
+}
+
+impl Batcher {
+    pub(crate) fn submit(&self, append: Append, reply: oneshot::Sender<Result<Appended, AppendError>>) {
+        let partition = append.partition;
+        let mut state = self.lock();
+        if state.closed {
+            drop(state);
+            let _ = reply.send(Err(AppendError::ShuttingDown));
+            return;
+        }
+        let queue = state.queues.entry(partition).or_default();
+        let was_idle = queue.pending.is_empty() && !queue.with_writer;
+        queue.pending.push_back(Pending { append, reply });
+        if was_idle {
+            state.ready.push_back(partition);
+            drop(state);
+            self.wake.notify_one();
+        }
+    }
+
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.wake.notify_one();
+    }
+
+    /// Waits for work; `None` when the batcher is closed and empty.
+    pub(crate) async fn take(&self, max_bytes: usize) -> Option<Vec<Work>> {
+        loop {
+            {
+                let mut state = self.lock();
+                let work = state.take(max_bytes);
+                let more = !state.ready.is_empty();
+                let ended = state.closed && !more;
+                drop(state);
+                if more || ended {
+                    self.wake.notify_one(); // the next writer's turn, to work or to end
+                }
+                if !work.is_empty() {
+                    return Some(work);
+                }
+                if ended {
+                    return None;
+                }
+            }
+            self.wake.notified().await;
+        }
+    }
+
+    /// Gives a partition back. What is still pending in `work` goes in front of the queue again.
+    pub(crate) fn put_back(&self, work: Work, contended: bool) {
+        let mut state = self.lock();
+        let Entry::Occupied(mut entry) = state.queues.entry(work.partition) else { return };
+        let queue = entry.get_mut();
+        queue.memory = work.memory;
+        queue.with_writer = false;
+        queue.contended = contended;
+        for pending in work.pending.into_iter().rev() {
+            queue.pending.push_front(pending);
+        }
+        if !queue.pending.is_empty() {
+            state.ready.push_back(work.partition);
+            drop(state);
+            self.wake.notify_one();
+        }
+    }
+
+    /// Forgets partitions of a deleted topic that have nothing queued.
+    pub(crate) fn forget_topic(&self, topic_id: i64) {
+        self.lock().queues.retain(|partition, queue| {
+            partition.topic_id != topic_id || queue.with_writer || !queue.pending.is_empty()
+        });
+    }
+
+    /// Takes everything that is queued, so that it can be refused.
+    pub(crate) fn take_pending(&self) -> Vec<Pending> {
+        let mut state = self.lock();
+        let ready = std::mem::take(&mut state.ready);
+        ready
+            .into_iter()
+            .filter_map(|partition| state.queues.get_mut(&partition).map(|queue| std::mem::take(&mut queue.pending)))
+            .flatten()
+            .collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No invariant spans two operations, so a panic elsewhere leaves the state usable.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Takes ready partitions up to `max_bytes` of records, the first batch in any case.
+    fn take(&mut self, max_bytes: usize) -> Vec<Work> {
+        let mut taken = Vec::new();
+        let mut bytes = 0;
+        let mut later = VecDeque::new();
+        while let Some(partition) = self.ready.pop_front() {
+            let Some(queue) = self.queues.get_mut(&partition) else { continue };
+            if queue.contended && !taken.is_empty() {
+                later.push_back(partition);
+                continue;
+            }
+            if bytes >= max_bytes {
+                later.push_back(partition);
+                break;
+            }
+            let mut pending = VecDeque::new();
+            while let Some(next) = queue.pending.front() {
+                let size = next.append.batch.records.len();
+                if bytes + size > max_bytes && bytes > 0 {
+                    break;
+                }
+                bytes += size;
+                pending.extend(queue.pending.pop_front());
+            }
+            if pending.is_empty() {
+                later.push_back(partition);
+                break;
+            }
+            queue.with_writer = true;
+            let alone = std::mem::take(&mut queue.contended);
+            taken.push(Work { partition, pending, memory: std::mem::take(&mut queue.memory) });
+            if alone {
+                break;
+            }
+        }
+        while let Some(partition) = later.pop_back() {
+            self.ready.push_front(partition);
+        }
+        taken
+    }
+}

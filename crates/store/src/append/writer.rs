@@ -1,0 +1,132 @@
+//! One writer: takes what waits, writes it in one transaction, answers.
+
+use std::{sync::Arc, time::Duration};
+
+use sqlx::{Postgres, pool::PoolConnection};
+use tokio::time::timeout;
+
+use super::{
+    AppendError,
+    batcher::Work,
+    transaction::{Placed, transaction},
+};
+use crate::{Store, error::StoreError};
+
+/// How often a transaction is tried again after a deadlock, a serialization failure or a lock
+/// time-out.
+const MAX_CONTENDED_ROUNDS: u32 = 8;
+
+pub(super) async fn run(store: Store) {
+    let mut writer = Writer { store, connection: None, failed_connects: 0 };
+    let max_bytes = writer.store.config().append.max_transaction_bytes;
+    while let Some(work) = writer.store.batcher().take(max_bytes).await {
+        writer.write(work).await;
+    }
+}
+
+struct Writer {
+    store: Store,
+    connection: Option<PoolConnection<Postgres>>,
+    failed_connects: u32,
+}
+
+impl Writer {
+    /// Writes `work` and answers every batch of it, or gives back what has to wait.
+    async fn write(&mut self, mut work: Vec<Work>) {
+        work.sort_by_key(|item| item.partition);
+        let limit = self.store.config().append.timeout;
+        for round in 0.. {
+            let mut connection = match self.connect().await {
+                Ok(connection) => connection,
+                Err(error) => return self.refuse(work, &Arc::new(error)),
+            };
+            let outcome = timeout(limit, transaction(&self.store, &mut connection, &mut work)).await;
+            match outcome.unwrap_or_else(|_| Err(StoreError::Unavailable("the append timed out".into()))) {
+                Ok(placed) => {
+                    self.connection = Some(connection);
+                    return self.answer(work, placed);
+                }
+                Err(error) if error.is_contended() && round < MAX_CONTENDED_ROUNDS => {
+                    self.connection = Some(connection);
+                    forget_producers(&mut work);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "append failed; its producers are told to try again");
+                    // The state of the session is unknown, so it is closed and not given back.
+                    drop(connection.detach());
+                    forget_producers(&mut work);
+                    return self.refuse(work, &Arc::new(error));
+                }
+            }
+        }
+    }
+
+    /// The writer's connection, made anew after an error. Where that fails, everything queued is
+    /// refused, so that producers wait on their side and not in our memory.
+    async fn connect(&mut self) -> Result<PoolConnection<Postgres>, StoreError> {
+        if let Some(connection) = self.connection.take() {
+            return Ok(connection);
+        }
+        match self.writing_connection().await {
+            Ok(connection) => {
+                self.failed_connects = 0;
+                Ok(connection)
+            }
+            Err(error) => {
+                if self.failed_connects == 0 {
+                    tracing::warn!(%error, "a writer has no connection to Postgres");
+                }
+                self.failed_connects += 1;
+                let shared = Arc::new(StoreError::Unavailable(error.to_string()));
+                for pending in self.store.batcher().take_pending() {
+                    let _ = pending.reply.send(Err(AppendError::Store(Arc::clone(&shared))));
+                }
+                let pause = Duration::from_millis(50 << self.failed_connects.min(4));
+                tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn writing_connection(&self) -> Result<PoolConnection<Postgres>, StoreError> {
+        let mut connection = self.store.acquire().await?;
+        // A statement time-out can hit the COMMIT while it waits for a synchronous standby, and
+        // Postgres then reports success for what is not replicated. Our own limit drops the session
+        // instead.
+        sqlx::raw_sql("SET statement_timeout = 0").execute(&mut *connection).await?;
+        Ok(connection)
+    }
+
+    fn refuse(&self, work: Vec<Work>, error: &Arc<StoreError>) {
+        for mut item in work {
+            for pending in item.pending.drain(..) {
+                let _ = pending.reply.send(Err(AppendError::Store(Arc::clone(error))));
+            }
+            self.store.batcher().put_back(item, false);
+        }
+    }
+
+    /// Publishes and answers what was committed; partitions whose lock was not free go back.
+    fn answer(&self, work: Vec<Work>, placed: Vec<Option<Placed>>) {
+        for (mut item, placed) in work.into_iter().zip(placed) {
+            let contended = placed.is_none();
+            if let Some(placed) = placed {
+                item.memory.next_seq = placed.next_seq;
+                if placed.bytes > 0 {
+                    self.store.hub().appended(item.partition, placed.next_seq - 1, placed.bytes);
+                }
+                for (pending, verdict) in item.pending.drain(..).zip(placed.verdicts) {
+                    let _ = pending.reply.send(verdict);
+                }
+            }
+            self.store.batcher().put_back(item, contended);
+        }
+    }
+}
+
+/// What a failed transaction left in memory is not committed, so it is read from the tables again.
+fn forget_producers(work: &mut [Work]) {
+    for item in work {
+        item.memory.producers.forget_all();
+    }
+}

@@ -1,0 +1,103 @@
+//! The statements of the hot paths, each text made once, so that a connection prepares it once.
+
+use std::sync::Arc;
+
+use sqlx::{AssertSqlSafe, Postgres, postgres::PgArguments, query::Query};
+
+use crate::tables::Tables;
+
+type Statement<'q> = Query<'q, Postgres, PgArguments>;
+
+/// SQL for a row's `enqueued_at` in milliseconds, rounded down; exact, since `extract` is numeric.
+const ENQUEUED_MS: &str = "floor(extract(epoch from m.enqueued_at) * 1000)::bigint";
+
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident: $sql:expr;)*) => {
+        /// Texts that depend on the schema and the prefix, nothing else.
+        #[derive(Debug)]
+        pub(crate) struct Statements {
+            $($name: Arc<str>,)*
+        }
+
+        impl Statements {
+            pub(crate) fn new(tables: &Tables) -> Self {
+                Self { $($name: fill($sql, tables),)* }
+            }
+
+            $($(#[$doc])* pub(crate) fn $name(&self) -> Statement<'static> {
+                sqlx::query(AssertSqlSafe(Arc::clone(&self.$name)))
+            })*
+        }
+    };
+}
+
+statements! {
+    /// ($1 topic ids, $2 partition ids, $3 lock keys) → topic_id, partition_id, partition_count,
+    /// next_seq, log_start_seq, max_timestamp, now_ms of each partition whose lock is now held.
+    lock_partitions: "SELECT * FROM {lock_partitions}($1, $2, $3)";
+
+    /// ($1 topic, $2 partition, $3 next_seq): the ledger never goes back.
+    raise_next_seq: "INSERT INTO {kafka_partition} AS p (topic_id, partition_id, next_seq) VALUES ($1, $2, $3) \
+        ON CONFLICT (topic_id, partition_id) DO UPDATE SET next_seq = excluded.next_seq \
+        WHERE p.next_seq < excluded.next_seq";
+
+    /// ($1 topic, $2 partition, $3 producer, $4 limit) → last seq, epoch, base sequence, records,
+    /// append time of its last batches, newest first.
+    producer_batches: "SELECT m.enqueue_seq, m.kafka_producer_epoch, m.kafka_base_sequence, \
+        m.kafka_batch_records, {enqueued_ms} FROM {message} m \
+        WHERE m.topic_id = $1 AND m.partition_id = $2 AND m.kafka_producer_id = $3 \
+        ORDER BY m.enqueue_seq DESC LIMIT $4";
+
+    /// ($1 topic ids, $2 partition ids) → topic_id, partition_id, log_start_seq, next_seq,
+    /// leader_epoch.
+    partition_bounds: "SELECT k.topic_id, k.partition_id, \
+          greatest(coalesce(p.log_start_seq, 1), coalesce(first.seq, greatest(p.next_seq, 1))), \
+          greatest(coalesce(p.next_seq, 1), coalesce(last.seq + 1, 1)), \
+          coalesce(p.leader_epoch, 0) \
+        FROM unnest($1::bigint[], $2::int[]) AS k(topic_id, partition_id) \
+        LEFT JOIN {kafka_partition} p ON p.topic_id = k.topic_id AND p.partition_id = k.partition_id \
+        LEFT JOIN LATERAL (SELECT m.enqueue_seq AS seq FROM {message} m \
+          WHERE m.topic_id = k.topic_id AND m.partition_id = k.partition_id \
+          ORDER BY m.enqueue_seq LIMIT 1) first ON true \
+        LEFT JOIN LATERAL (SELECT m.enqueue_seq AS seq FROM {message} m \
+          WHERE m.topic_id = k.topic_id AND m.partition_id = k.partition_id \
+          ORDER BY m.enqueue_seq DESC LIMIT 1) last ON true";
+
+    /// ($1 topic, $2 partition, $3 first seq, $4 row limit, $5 byte limit) → the rows from there
+    /// on, in order, up to the one that reaches the byte limit; always the first.
+    read_rows: "SELECT enqueue_seq, timestamp_ms, kafka_flags, routing_key, kafka_key, payload, \
+          payload_compression, headers::text \
+        FROM (SELECT m.enqueue_seq, coalesce(m.kafka_timestamp, {enqueued_ms}) AS timestamp_ms, \
+            m.kafka_flags, m.routing_key, m.kafka_key, m.payload, m.payload_compression, m.headers, \
+            sum((m.payload_bytes + octet_length(m.routing_key) + coalesce(octet_length(m.kafka_key), 0) \
+              + coalesce(pg_column_size(m.headers), 0))::int) OVER (ORDER BY m.enqueue_seq ROWS UNBOUNDED PRECEDING) \
+            - (m.payload_bytes + octet_length(m.routing_key) + coalesce(octet_length(m.kafka_key), 0) \
+              + coalesce(pg_column_size(m.headers), 0))::int AS bytes_before \
+          FROM {message} m \
+          WHERE m.topic_id = $1 AND m.partition_id = $2 AND m.enqueue_seq >= $3 AND m.priority >= 0 \
+          ORDER BY m.enqueue_seq LIMIT $4) r \
+        WHERE bytes_before < greatest($5, 1) ORDER BY enqueue_seq";
+
+    /// ($1 topic, $2 partition, $3 seq) → seq, running maximum of the timestamps, timestamp of the
+    /// first row at or after the seq.
+    timestamp_at: "SELECT m.enqueue_seq, coalesce(m.kafka_max_timestamp, m.kafka_timestamp, {enqueued_ms}), \
+          coalesce(m.kafka_timestamp, {enqueued_ms}) \
+        FROM {message} m WHERE m.topic_id = $1 AND m.partition_id = $2 AND m.enqueue_seq >= $3 \
+          AND m.priority >= 0 \
+        ORDER BY m.enqueue_seq LIMIT 1";
+
+    /// ($1 topic, $2 partition, $3 seq, $4 timestamp) → seq and timestamp of the first row at or
+    /// after the seq with that timestamp or a later one.
+    first_with_timestamp: "SELECT m.enqueue_seq, coalesce(m.kafka_timestamp, {enqueued_ms}) \
+        FROM {message} m WHERE m.topic_id = $1 AND m.partition_id = $2 AND m.enqueue_seq >= $3 \
+          AND coalesce(m.kafka_timestamp, {enqueued_ms}) >= $4 AND m.priority >= 0 \
+        ORDER BY m.enqueue_seq LIMIT 1";
+}
+
+fn fill(sql: &str, tables: &Tables) -> Arc<str> {
+    sql.replace("{message}", &tables.message)
+        .replace("{kafka_partition}", &tables.kafka_partition)
+        .replace("{lock_partitions}", &tables.kafka_lock_partitions)
+        .replace("{enqueued_ms}", ENQUEUED_MS)
+        .into()
+}
