@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod client;
 mod database;
+mod gateway;
 
+pub use client::{Client, Sent};
 pub use database::TestDatabase;
+pub use gateway::TestGateway;

@@ -1,0 +1,29 @@
+//! `check`: is the database usable, and if not, what is missing.
+
+use gateway::config::DatabaseConfig;
+
+use crate::{Failure, migrate};
+
+#[expect(clippy::print_stdout, reason = "the output of this subcommand")]
+pub(crate) async fn run(database: DatabaseConfig) -> Result<(), Failure> {
+    let store = migrate::connect(&database)?;
+    let status = store.schema_status().await.map_err(Failure::failed)?;
+    println!("gateway     {}", env!("CARGO_PKG_VERSION"));
+    println!("PostgreSQL  {}", status.server_version);
+    println!("tables      {}.{}_*", database.schema, database.table_prefix);
+    if let Some(profile) = status.profile {
+        println!("profile     {profile}");
+    }
+    for note in &status.notes {
+        println!("note        {note}");
+    }
+    for missing in &status.missing {
+        println!("missing     {missing}");
+    }
+    store.close().await;
+    if !status.missing.is_empty() {
+        return Err(Failure::failed("the database is not usable yet"));
+    }
+    println!("usable");
+    Ok(())
+}

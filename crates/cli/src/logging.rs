@@ -1,0 +1,15 @@
+//! The log, on standard error.
+
+use tracing_subscriber::{EnvFilter, fmt};
+
+use crate::{Failure, settings::LogFormat};
+
+pub(crate) fn start(format: LogFormat, filter: &str) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(filter).map_err(|error| Failure::refused(format!("--log {filter:?}: {error}")))?;
+    let log = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let started = match format {
+        LogFormat::Text => log.try_init(),
+        LogFormat::Json => log.json().flatten_event(true).try_init(),
+    };
+    started.map_err(Failure::failed)
+}
