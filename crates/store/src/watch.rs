@@ -92,9 +92,7 @@ impl Store {
                 self.watch_wake().notified().await;
                 continue;
             }
-            let r = self.look(&mut gate, &mut seen, watched).await;
-            eprintln!("look {r:?} {:?} {}", gate.settling, gate.last_id);
-            match r {
+            match self.look(&mut gate, &mut seen, watched).await {
                 Ok(()) => failures = 0,
                 Err(error) => {
                     if failures.is_multiple_of(QUIET_FAILURES) {
