@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod batch;
+mod fuzz_entries;
 mod golden;
 mod messages;
 mod produced;
