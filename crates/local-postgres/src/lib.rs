@@ -44,11 +44,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings {
-            fsync: true,
-            ephemeral: false,
-            extra: Vec::new(),
-        }
+        Settings { fsync: true, ephemeral: false, extra: Vec::new() }
     }
 }
 
@@ -86,23 +82,11 @@ impl LocalPostgres {
         let lock = lock(&dir)?;
         let password = if dir.join("data/PG_VERSION").exists() {
             let path = dir.join("password");
-            fs::read_to_string(&path)
-                .map_err(|e| Error::io(path, e))?
-                .trim()
-                .to_owned()
+            fs::read_to_string(&path).map_err(|e| Error::io(path, e))?.trim().to_owned()
         } else {
             initialise(&dir, &user, &programs)?
         };
-        let mut server = LocalPostgres {
-            dir,
-            settings,
-            user,
-            programs,
-            port: 0,
-            password,
-            _lock: lock,
-            guard: None,
-        };
+        let mut server = LocalPostgres { dir, settings, user, programs, port: 0, password, _lock: lock, guard: None };
         server.take_over_or_launch()?;
         if server.settings.ephemeral {
             server.guard = Some(server.spawn_guard()?);
@@ -119,10 +103,7 @@ impl LocalPostgres {
     /// The same for another database. The name must need no escaping.
     #[must_use]
     pub fn url_of(&self, database: &str) -> String {
-        format!(
-            "postgres://postgres:{}@127.0.0.1:{}/{database}",
-            self.password, self.port
-        )
+        format!("postgres://postgres:{}@127.0.0.1:{}/{database}", self.password, self.port)
     }
 
     /// Loopback TCP port; stays the same over `stop` and `restart`.
@@ -163,11 +144,7 @@ impl LocalPostgres {
     /// # Errors
     /// What `pg_ctl` and the server's log say.
     pub fn restart(&self) -> Result<(), Error> {
-        if self.is_running() {
-            Ok(())
-        } else {
-            self.launch()
-        }
+        if self.is_running() { Ok(()) } else { self.launch() }
     }
 
     /// Does a server run on this directory?
@@ -197,10 +174,7 @@ impl LocalPostgres {
         let already = fs::metadata(&log).map_or(0, |meta| meta.len());
         let started = self.pg_ctl("start", &["-w", "-t", "60", "-l", &log.to_string_lossy()]);
         started.map_err(|error| match last_fatal_line(&log, already) {
-            Some(message) => Error::Program {
-                program: "postgres".to_owned(),
-                message,
-            },
+            Some(message) => Error::Program { program: "postgres".to_owned(), message },
             None => error,
         })
     }
@@ -220,10 +194,8 @@ impl LocalPostgres {
             }
         }
         lines.extend(self.settings.extra.iter().cloned());
-        let text: String = lines
-            .iter()
-            .map(|(name, value)| format!("{name} = '{}'\n", value.replace('\'', "''")))
-            .collect();
+        let text: String =
+            lines.iter().map(|(name, value)| format!("{name} = '{}'\n", value.replace('\'', "''"))).collect();
         let path = self.dir.join("data/local.conf");
         fs::write(&path, text).map_err(|e| Error::io(&path, e))?;
         self.user.own(&path)
@@ -232,20 +204,12 @@ impl LocalPostgres {
     /// Empty (no socket) when the path is too long for one.
     fn socket_dir(&self) -> String {
         let dir = self.dir.to_string_lossy().into_owned();
-        if dir.len() <= LONGEST_SOCKET_DIR {
-            dir
-        } else {
-            String::new()
-        }
+        if dir.len() <= LONGEST_SOCKET_DIR { dir } else { String::new() }
     }
 
     fn pg_ctl(&self, verb: &str, arguments: &[&str]) -> Result<(), Error> {
         let mut command = self.user.command(&self.programs.path("pg_ctl"), &self.dir);
-        command
-            .arg(verb)
-            .arg("-D")
-            .arg(self.dir.join("data"))
-            .args(arguments);
+        command.arg(verb).arg("-D").arg(self.dir.join("data")).args(arguments);
         run(&format!("pg_ctl {verb}"), command)
     }
 
@@ -254,10 +218,7 @@ impl LocalPostgres {
     fn spawn_guard(&self) -> Result<Child, Error> {
         let mut command = self.user.command(Path::new("/bin/sh"), Path::new("/"));
         command
-            .args([
-                "-c",
-                r#"read -r _; "$0" stop -s -w -m immediate -D "$1/data"; rm -rf "$1""#,
-            ])
+            .args(["-c", r#"read -r _; "$0" stop -s -w -m immediate -D "$1/data"; rm -rf "$1""#])
             .arg(self.programs.path("pg_ctl"))
             .arg(&self.dir)
             .stdin(Stdio::piped())
@@ -271,11 +232,7 @@ impl LocalPostgres {
 
 impl Drop for LocalPostgres {
     fn drop(&mut self) {
-        let mode = if self.settings.ephemeral {
-            StopMode::Immediate
-        } else {
-            StopMode::Fast
-        };
+        let mode = if self.settings.ephemeral { StopMode::Immediate } else { StopMode::Fast };
         // Nobody is left to tell: the log has it.
         let _ = self.stop(mode);
         if let Some(mut guard) = self.guard.take() {
@@ -315,17 +272,11 @@ fn initialise(dir: &Path, user: &OsUser, programs: &Programs) -> Result<String, 
     let password = random_password()?;
     let password_file = dir.join("password");
     fs::write(&password_file, &password).map_err(|e| Error::io(&password_file, e))?;
-    fs::set_permissions(&password_file, Permissions::from_mode(0o600))
-        .map_err(|e| Error::io(&password_file, e))?;
+    fs::set_permissions(&password_file, Permissions::from_mode(0o600)).map_err(|e| Error::io(&password_file, e))?;
     user.own(&password_file)?;
     let mut command = user.command(&programs.path("initdb"), dir);
     command
-        .args([
-            "--username=postgres",
-            "--encoding=UTF8",
-            "--locale=C",
-            "--no-sync",
-        ])
+        .args(["--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync"])
         .args(["--auth-local=trust", "--auth-host=scram-sha-256"])
         .arg(format!("--pwfile={}", password_file.display()))
         .arg("--pgdata")
@@ -349,33 +300,17 @@ fn random_password() -> Result<String, Error> {
 
 fn free_port() -> Result<u16, Error> {
     let port = |listener: TcpListener| -> io::Result<u16> { Ok(listener.local_addr()?.port()) };
-    TcpListener::bind(("127.0.0.1", 0))
-        .and_then(port)
-        .map_err(|e| Error::io("127.0.0.1:0", e))
+    TcpListener::bind(("127.0.0.1", 0)).and_then(port).map_err(|e| Error::io("127.0.0.1:0", e))
 }
 
 fn run(name: &str, mut command: Command) -> Result<(), Error> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| Error::io(command.get_program(), e))?;
+    let output = command.stdin(Stdio::null()).output().map_err(|e| Error::io(command.get_program(), e))?;
     if output.status.success() {
         return Ok(());
     }
-    let text = String::from_utf8_lossy(if output.stderr.is_empty() {
-        &output.stdout
-    } else {
-        &output.stderr
-    });
-    let message = text
-        .lines()
-        .rfind(|line| !line.trim().is_empty())
-        .unwrap_or("no message")
-        .to_owned();
-    Err(Error::Program {
-        program: name.to_owned(),
-        message,
-    })
+    let text = String::from_utf8_lossy(if output.stderr.is_empty() { &output.stdout } else { &output.stderr });
+    let message = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no message").to_owned();
+    Err(Error::Program { program: name.to_owned(), message })
 }
 
 /// The reason that the server itself gave after the first `already` bytes of its log.
@@ -383,7 +318,5 @@ fn last_fatal_line(log: &Path, already: u64) -> Option<String> {
     let bytes = fs::read(log).ok()?;
     let fresh = bytes.get(usize::try_from(already).ok()?..)?;
     let text = String::from_utf8_lossy(fresh);
-    text.lines()
-        .rfind(|line| line.contains("FATAL:"))
-        .map(str::to_owned)
+    text.lines().rfind(|line| line.contains("FATAL:")).map(str::to_owned)
 }

@@ -17,27 +17,18 @@ pub(crate) enum OsUser {
 impl OsUser {
     /// `postgres` if it exists, else `nobody`.
     pub(crate) fn for_server() -> Result<OsUser, Error> {
-        let ourselves = fs::metadata("/proc/self")
-            .map_err(|e| Error::io("/proc/self", e))?
-            .uid();
+        let ourselves = fs::metadata("/proc/self").map_err(|e| Error::io("/proc/self", e))?.uid();
         if ourselves != 0 {
             return Ok(OsUser::Ourselves);
         }
         let passwd = fs::read_to_string("/etc/passwd").map_err(|e| Error::io("/etc/passwd", e))?;
-        ["postgres", "nobody"]
-            .iter()
-            .find_map(|name| look_up(&passwd, name))
-            .ok_or(Error::NoUnprivilegedUser)
+        ["postgres", "nobody"].iter().find_map(|name| look_up(&passwd, name)).ok_or(Error::NoUnprivilegedUser)
     }
 
     /// A command that runs as this user, in a directory that it can read.
     pub(crate) fn command(&self, program: &Path, directory: &Path) -> Command {
         let mut command = Command::new(program);
-        command
-            .current_dir(directory)
-            .env("LC_ALL", "C")
-            .env_remove("PGDATA")
-            .env_remove("PGPORT");
+        command.current_dir(directory).env("LC_ALL", "C").env_remove("PGDATA").env_remove("PGPORT");
         if let OsUser::Other { uid, gid, .. } = self {
             command.uid(*uid).gid(*gid);
         }
@@ -48,9 +39,7 @@ impl OsUser {
     pub(crate) fn own(&self, path: &Path) -> Result<(), Error> {
         match self {
             OsUser::Ourselves => Ok(()),
-            OsUser::Other { uid, gid, .. } => {
-                chown(path, Some(*uid), Some(*gid)).map_err(|e| Error::io(path, e))
-            }
+            OsUser::Other { uid, gid, .. } => chown(path, Some(*uid), Some(*gid)).map_err(|e| Error::io(path, e)),
         }
     }
 
@@ -68,10 +57,7 @@ impl OsUser {
                 _ => 0o001,
             };
             if meta.permissions().mode() & enter == 0 {
-                return Err(Error::Unreachable {
-                    user: name.clone(),
-                    blocked: ancestor.to_owned(),
-                });
+                return Err(Error::Unreachable { user: name.clone(), blocked: ancestor.to_owned() });
             }
         }
         Ok(())
@@ -85,11 +71,7 @@ fn look_up(passwd: &str, wanted: &str) -> Option<OsUser> {
         let name = fields.next()?;
         let uid = fields.nth(1)?.parse().ok()?;
         let gid = fields.next()?.parse().ok()?;
-        (name == wanted).then(|| OsUser::Other {
-            name: name.to_owned(),
-            uid,
-            gid,
-        })
+        (name == wanted).then(|| OsUser::Other { name: name.to_owned(), uid, gid })
     })
 }
 

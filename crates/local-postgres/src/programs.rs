@@ -20,9 +20,8 @@ pub(crate) struct Programs {
 impl Programs {
     /// The first usable of: the `PATH`, what `pg_config` says, the newest installed version.
     pub(crate) fn find() -> Result<Programs, Error> {
-        let mut candidates: Vec<PathBuf> = std::env::var_os("PATH")
-            .map(|path| std::env::split_paths(&path).collect())
-            .unwrap_or_default();
+        let mut candidates: Vec<PathBuf> =
+            std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
         candidates.extend(pg_config_bindir());
         candidates.extend(versioned_dirs());
         match candidates.iter().find(|dir| is_usable(dir)) {
@@ -40,11 +39,7 @@ impl Programs {
 }
 
 fn pg_config_bindir() -> Option<PathBuf> {
-    let output = Command::new("pg_config")
-        .arg("--bindir")
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
+    let output = Command::new("pg_config").arg("--bindir").stdin(Stdio::null()).output().ok()?;
     let dir = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| PathBuf::from(dir.trim()))
 }
@@ -58,11 +53,7 @@ fn versioned_dirs() -> Vec<PathBuf> {
         };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let version = name
-                .to_string_lossy()
-                .trim_start_matches("pgsql-")
-                .parse()
-                .ok();
+            let version = name.to_string_lossy().trim_start_matches("pgsql-").parse().ok();
             if let Some(version) = version {
                 found.push((version, entry.path().join(bin)));
             }
@@ -74,18 +65,12 @@ fn versioned_dirs() -> Vec<PathBuf> {
 
 /// All three programs are there, and `postgres` is new enough.
 fn is_usable(dir: &Path) -> bool {
-    ["initdb", "pg_ctl", "postgres"]
-        .iter()
-        .all(|program| dir.join(program).is_file())
+    ["initdb", "pg_ctl", "postgres"].iter().all(|program| dir.join(program).is_file())
         && major_version(dir).is_some_and(|major| major >= MINIMUM_MAJOR)
 }
 
 fn major_version(dir: &Path) -> Option<u32> {
-    let output = Command::new(dir.join("postgres"))
-        .arg("--version")
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
+    let output = Command::new(dir.join("postgres")).arg("--version").stdin(Stdio::null()).output().ok()?;
     parse_major(&String::from_utf8(output.stdout).ok()?)
 }
 
@@ -102,10 +87,7 @@ mod tests {
 
     #[test]
     fn major_versions_are_read_from_what_postgres_prints() {
-        assert_eq!(
-            parse_major("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n"),
-            Some(15)
-        );
+        assert_eq!(parse_major("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n"), Some(15));
         assert_eq!(parse_major("postgres (PostgreSQL) 18beta1\n"), Some(18));
         assert_eq!(parse_major("something else"), None);
     }

@@ -1,0 +1,31 @@
+use std::collections::HashSet;
+
+use local_postgres::StopMode;
+use store::Store;
+use testkit::TestDatabase;
+
+#[tokio::test]
+async fn two_gateways_never_give_out_the_same_producer_id() {
+    let database = TestDatabase::new().await;
+    let other = Store::connect(database.config()).unwrap();
+    let mut seen = HashSet::new();
+    for _ in 0..50 {
+        let (one, two) = tokio::join!(database.store().next_producer_id(), other.next_producer_id());
+        assert!(seen.insert(one.unwrap()));
+        assert!(seen.insert(two.unwrap()));
+    }
+    assert!(seen.iter().all(|id| *id >= 0));
+}
+
+#[tokio::test]
+async fn a_crash_of_the_server_does_not_repeat_a_producer_id() {
+    let database = TestDatabase::on_private_server().await;
+    let mut last = -1;
+    for _ in 0..3 {
+        let id = database.store().next_producer_id().await.unwrap();
+        assert!(id > last, "{id} after {last}");
+        last = id;
+        database.server().stop(StopMode::Immediate).unwrap();
+        database.server().restart().unwrap();
+    }
+}
