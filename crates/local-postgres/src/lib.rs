@@ -80,11 +80,11 @@ impl LocalPostgres {
         let user = OsUser::for_server()?;
         let dir = prepare_dir(dir.as_ref(), &user)?;
         let lock = lock(&dir)?;
-        let password = if dir.join("data/PG_VERSION").exists() {
+        let password = if dir.join("data").exists() {
             let path = dir.join("password");
             fs::read_to_string(&path).map_err(|e| Error::io(path, e))?.trim().to_owned()
         } else {
-            initialise(&dir, &user, &programs)?
+            initialise(&dir, &settings, &user, &programs)?
         };
         let mut server = LocalPostgres { dir, settings, user, programs, port: 0, password, _lock: lock, guard: None };
         server.take_over_or_launch()?;
@@ -262,12 +262,12 @@ fn lock(dir: &Path) -> Result<File, Error> {
     }
 }
 
-/// `initdb`, the include of our settings, and the password, which is returned.
-fn initialise(dir: &Path, user: &OsUser, programs: &Programs) -> Result<String, Error> {
-    let data = dir.join("data");
-    if data.exists() {
-        // Left by an initdb that was interrupted: PG_VERSION is among the last things it writes.
-        fs::remove_dir_all(&data).map_err(|e| Error::io(&data, e))?;
+/// `initdb`, the include of our settings, and the password, which is returned. Made apart and then
+/// renamed: what an interrupted `initdb` leaves behind is never taken for a cluster.
+fn initialise(dir: &Path, settings: &Settings, user: &OsUser, programs: &Programs) -> Result<String, Error> {
+    let unfinished = dir.join("data.unfinished");
+    if unfinished.exists() {
+        fs::remove_dir_all(&unfinished).map_err(|e| Error::io(&unfinished, e))?;
     }
     let password = random_password()?;
     let password_file = dir.join("password");
@@ -276,16 +276,19 @@ fn initialise(dir: &Path, user: &OsUser, programs: &Programs) -> Result<String, 
     user.own(&password_file)?;
     let mut command = user.command(&programs.path("initdb"), dir);
     command
-        .args(["--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync"])
+        .args(["--username=postgres", "--encoding=UTF8", "--locale=C"])
         .args(["--auth-local=trust", "--auth-host=scram-sha-256"])
         .arg(format!("--pwfile={}", password_file.display()))
+        .args(if settings.fsync { None } else { Some("--no-sync") })
         .arg("--pgdata")
-        .arg(&data);
+        .arg(&unfinished);
     run("initdb", command)?;
-    let configuration = data.join("postgresql.conf");
+    let configuration = unfinished.join("postgresql.conf");
     let mut text = fs::read_to_string(&configuration).map_err(|e| Error::io(&configuration, e))?;
     text.push_str("\ninclude 'local.conf'\n");
     fs::write(&configuration, text).map_err(|e| Error::io(&configuration, e))?;
+    let data = dir.join("data");
+    fs::rename(&unfinished, &data).map_err(|e| Error::io(&data, e))?;
     Ok(password)
 }
 

@@ -54,7 +54,8 @@ pub(crate) async fn in_transaction(
 
 async fn attempt(connection: &mut PgConnection, statements: &str) -> Result<(), StoreError> {
     let mut transaction = connection.begin().await?;
-    let script = format!("SET LOCAL lock_timeout = {}; {statements}", LOCK_TIMEOUT.as_millis());
+    let script =
+        format!("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = {}; {statements}", LOCK_TIMEOUT.as_millis());
     sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut *transaction).await?;
     Ok(transaction.commit().await?)
 }

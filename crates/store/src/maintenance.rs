@@ -11,14 +11,13 @@ pub use interval::PartitionInterval;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+use sqlx::{AssertSqlSafe, PgConnection, Row};
 
 use crate::{
     Store,
     ddl::{self, DdlLimits},
     error::StoreError,
     migrate::advisory_key,
-    pool,
     tables::Tables,
 };
 
@@ -73,10 +72,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Contended`] when the locks could not be had in time: try again later.
     pub async fn ensure_time_partitions(&self, now: SystemTime) -> Result<TimePartitions, StoreError> {
-        let mut connection = pool::connect_alone(self.config()).await?;
-        let result = self.ensure_time_partitions_on(&mut connection, now).await;
-        let _ = connection.close().await; // the result is what counts
-        result
+        let mut connection = self.acquire().await?;
+        self.ensure_time_partitions_on(&mut connection, now).await
     }
 
     /// The same on a connection of the caller's.
