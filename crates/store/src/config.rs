@@ -8,7 +8,8 @@ use crate::{append::AppendConfig, error::StoreError, maintenance::PartitionInter
 #[derive(Debug, Clone)]
 pub struct StoreConfig {
     /// `postgres://user:password@host:port/database`, with libpq's parameters (`sslmode`, …).
-    /// `statement-cache-capacity=0` is for poolers that do not know prepared statements (B053).
+    /// A pooler in transaction mode must keep track of prepared statements (B053; PgBouncer 1.21 or
+    /// later), and the time-outs below stay behind on the connections that it shares.
     pub database_url: String,
     /// Postgres schema of the queue tables: `[a-z_][a-z0-9_]*`, at most 63 bytes.
     pub schema: String,

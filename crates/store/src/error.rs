@@ -100,8 +100,12 @@ fn from_sqlstate(code: &str, message: String) -> StoreError {
         | "57014" | "57P01" | "57P02" | "57P03"
         // idle_in_transaction_session_timeout, transaction_timeout
         | "25P03" | "25P04"
+        => StoreError::Unavailable(message),
         // Prepared statement unknown or there already: a pooler changed the session (B053)
-        | "26000" | "42P05" => StoreError::Unavailable(message),
+        "26000" | "42P05" => StoreError::Unavailable(format!(
+            "{message}; a pooler in transaction mode must keep track of prepared statements \
+             (PgBouncer 1.21 or later with max_prepared_statements above 0)"
+        )),
         // invalid_schema_name, undefined_table, undefined_column, undefined_function
         "3F000" | "42P01" | "42703" | "42883" => StoreError::SchemaNotReady(message),
         // check_violation is also what a row without a partition is
