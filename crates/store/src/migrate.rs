@@ -85,21 +85,21 @@ impl Store {
     /// # Errors
     /// As every statement; contention with others is no error but `false`.
     pub async fn build_indexes(&self) -> Result<bool, StoreError> {
-        let mut connection = pool::connect_alone(self.config()).await?;
-        let result = async {
-            if deferred::is_complete(&mut connection, self.tables()).await? {
-                return Ok(true);
-            }
-            let Some(lock) = MigrationLock::try_acquire(self.config(), self.tables()).await? else {
-                return Ok(false);
-            };
+        if deferred::is_complete(&mut *self.acquire().await?, self.tables()).await? {
+            return Ok(true);
+        }
+        let Some(lock) = MigrationLock::try_acquire(self.config(), self.tables()).await? else {
+            return Ok(false);
+        };
+        let built = async {
+            let mut connection = pool::connect_alone(self.config()).await?;
             let built = deferred::build(&mut connection, self.tables()).await;
-            lock.release().await;
+            let _ = connection.close().await; // the result is what counts
             built
         }
         .await;
-        let _ = connection.close().await; // the result is what counts
-        result
+        lock.release().await;
+        built
     }
 
     async fn migrate_with(
