@@ -1,0 +1,221 @@
+//! Fetch (key 1).
+//!
+//! A long poll: answered when `min_bytes` are there, when a partition has an error, or after
+//! `max_wait_ms`. Waiting costs nothing but memory; appends wake it (storage.md D11).
+//!
+//! Deliberate differences from Apache Kafka:
+//! - No fetch sessions (KIP-227): every answer has session id 0 and lists every partition.
+//! - A batch starts at the offset that was asked for, since batches are made from rows.
+//! - READ_COMMITTED and READ_UNCOMMITTED are the same as long as there are no transactions; the
+//!   last stable offset is the high watermark.
+//!
+//! Rules: `ReplicaManager.fetchMessages`, `readFromLog`; KIP-74 for the byte limits.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use kafka_protocol::messages::{
+    ApiKey, FetchRequest, FetchResponse,
+    fetch_request::{FetchPartition, FetchTopic},
+    fetch_response::{FetchableTopicResponse, PartitionData},
+};
+use store::{Bounds, PartitionKey, ReadError};
+use tokio::time::{Instant, timeout_at};
+use wire::ErrorCode;
+
+use crate::{
+    context::{LEADER_EPOCH, RequestContext},
+    error::{ApiError, store_error_code},
+};
+
+/// No other replica is worth reading from (KIP-392).
+const NO_REPLICA: i32 = -1;
+
+/// # Errors
+/// None: errors are told per partition.
+pub async fn handle(ctx: &RequestContext, _version: i16, request: &FetchRequest) -> Result<FetchResponse, ApiError> {
+    if request.session_epoch > 0 {
+        // No session was ever handed out.
+        return Ok(FetchResponse::default().with_error_code(ErrorCode::FetchSessionIdNotFound.code()));
+    }
+    let mut fetch = Fetch::resolve(ctx, request).await;
+    let deadline = Instant::now() + Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
+    let min_bytes = i64::from(request.min_bytes).min(fetch.max_bytes as i64);
+    let subscription = ctx.shared.store.subscribe(fetch.keys());
+    loop {
+        subscription.want(min_bytes);
+        let bytes = fetch.read(ctx).await;
+        let done = bytes as i64 >= min_bytes || fetch.has_error() || fetch.keys_len() == 0;
+        if done || Instant::now() >= deadline || ctx.disconnected.is_cancelled() {
+            return Ok(fetch.response());
+        }
+        subscription.have(bytes as i64);
+        let woken = ctx.disconnected.run_until_cancelled(timeout_at(deadline, subscription.moved())).await;
+        if !matches!(woken, Some(Ok(()))) {
+            // Time is up or the client is gone: what was read stands, there is no need to look again.
+            return Ok(fetch.response());
+        }
+    }
+}
+
+/// The answer with one error for every partition of the request.
+pub fn error_response(_version: i16, request: &FetchRequest, code: ErrorCode) -> FetchResponse {
+    let topics = request.topics.iter().map(|topic| {
+        let partitions = topic.partitions.iter().map(|partition| without_records(partition.partition, code, None));
+        FetchableTopicResponse::default().with_topic(topic.topic.clone()).with_partitions(partitions.collect())
+    });
+    FetchResponse::default().with_responses(topics.collect())
+}
+
+/// One partition of the request and what was found for it last.
+struct Part {
+    index: i32,
+    key: Option<PartitionKey>,
+    offset: i64,
+    max_bytes: usize,
+    answer: PartitionData,
+}
+
+struct Fetch<'r> {
+    topics: Vec<(&'r FetchTopic, Vec<Part>)>,
+    max_bytes: usize,
+}
+
+impl<'r> Fetch<'r> {
+    /// Finds the partitions; those that do not exist have their error from here on.
+    async fn resolve(ctx: &RequestContext, request: &'r FetchRequest) -> Self {
+        let limit = ctx.shared.config.fetch_max_bytes;
+        let mut topics = Vec::with_capacity(request.topics.len());
+        for topic in &request.topics {
+            let found = ctx.shared.store.topic(&topic.topic).await;
+            let parts = topic.partitions.iter().map(|asked| match &found {
+                Ok(Some(topic)) if (0..topic.partition_count).contains(&asked.partition) => {
+                    match epoch_error(asked.current_leader_epoch) {
+                        None => Part::wanted(asked, PartitionKey::new(topic.id, asked.partition)),
+                        Some(code) => Part::failed(asked, code),
+                    }
+                }
+                Ok(_) => Part::failed(asked, ErrorCode::UnknownTopicOrPartition),
+                Err(error) => Part::failed(asked, store_error_code(error, ApiKey::Fetch)),
+            });
+            topics.push((topic, parts.collect()));
+        }
+        // `max_bytes` came with version 3, and 0 or less still returns one batch.
+        let max_bytes = usize::try_from(request.max_bytes.min(limit)).unwrap_or(0);
+        Self { topics, max_bytes }
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.topics.iter().flat_map(|(_, parts)| parts)
+    }
+
+    fn keys(&self) -> Vec<PartitionKey> {
+        self.parts().filter_map(|part| part.key).collect()
+    }
+
+    fn keys_len(&self) -> usize {
+        self.parts().filter(|part| part.key.is_some()).count()
+    }
+
+    fn has_error(&self) -> bool {
+        self.parts().any(|part| part.answer.error_code != 0)
+    }
+
+    /// Reads all partitions in the order of the request within the byte limits; the first one with
+    /// records returns at least one, however large. Returns the bytes read.
+    async fn read(&mut self, ctx: &RequestContext) -> usize {
+        let store = &ctx.shared.store;
+        let known = store.known_bounds(&self.keys()).await;
+        let mut left = self.max_bytes;
+        let mut total = 0;
+        for part in self.topics.iter_mut().flat_map(|(_, parts)| parts) {
+            let Some(key) = part.key else { continue };
+            let bounds = match &known {
+                Ok(known) => known.get(&key).copied(),
+                Err(error) => {
+                    part.fail(store_error_code(error, ApiKey::Fetch), None);
+                    continue;
+                }
+            };
+            let Some(bounds) = bounds else { continue };
+            if total > 0 && left == 0 {
+                part.answer = answered(part.index, bounds, Bytes::new());
+                continue;
+            }
+            match store.fetch(key, part.offset, part.max_bytes.min(left), bounds).await {
+                Ok(fetched) => {
+                    total += fetched.records.len();
+                    left = left.saturating_sub(fetched.records.len());
+                    part.answer = answered(part.index, fetched.bounds, fetched.records);
+                }
+                Err(ReadError::OffsetOutOfRange(bounds)) => part.fail(ErrorCode::OffsetOutOfRange, Some(bounds)),
+                Err(ReadError::Store(error)) => {
+                    tracing::debug!(%error, ?key, "fetch failed");
+                    part.fail(store_error_code(&error, ApiKey::Fetch), None);
+                }
+            }
+        }
+        total
+    }
+
+    fn response(self) -> FetchResponse {
+        let topics = self.topics.into_iter().map(|(topic, parts)| {
+            FetchableTopicResponse::default()
+                .with_topic(topic.topic.clone())
+                .with_partitions(parts.into_iter().map(|part| part.answer).collect())
+        });
+        FetchResponse::default().with_responses(topics.collect())
+    }
+}
+
+impl Part {
+    fn wanted(asked: &FetchPartition, key: PartitionKey) -> Self {
+        Self {
+            index: asked.partition,
+            key: Some(key),
+            offset: asked.fetch_offset,
+            max_bytes: usize::try_from(asked.partition_max_bytes).unwrap_or(0),
+            answer: without_records(asked.partition, ErrorCode::None, None),
+        }
+    }
+
+    fn failed(asked: &FetchPartition, code: ErrorCode) -> Self {
+        Self {
+            index: asked.partition,
+            key: None,
+            offset: asked.fetch_offset,
+            max_bytes: 0,
+            answer: without_records(asked.partition, code, None),
+        }
+    }
+
+    fn fail(&mut self, code: ErrorCode, bounds: Option<Bounds>) {
+        self.answer = without_records(self.index, code, bounds);
+    }
+}
+
+fn answered(index: i32, bounds: Bounds, records: Bytes) -> PartitionData {
+    PartitionData::default()
+        .with_partition_index(index)
+        .with_high_watermark(bounds.high_watermark)
+        .with_last_stable_offset(bounds.high_watermark)
+        .with_log_start_offset(bounds.log_start_offset)
+        .with_aborted_transactions(None)
+        .with_preferred_read_replica(NO_REPLICA.into())
+        .with_records(Some(records))
+}
+
+/// Records are empty and never null: librdkafka takes null for a broken answer (KAFKA-18646).
+fn without_records(index: i32, code: ErrorCode, bounds: Option<Bounds>) -> PartitionData {
+    let unknown = Bounds { log_start_offset: -1, high_watermark: -1, leader_epoch: LEADER_EPOCH };
+    answered(index, bounds.unwrap_or(unknown), Bytes::new()).with_error_code(code.code())
+}
+
+/// KIP-320: −1 asks for no check.
+pub(crate) fn epoch_error(current_leader_epoch: i32) -> Option<ErrorCode> {
+    match current_leader_epoch {
+        -1 | LEADER_EPOCH => None,
+        epoch if epoch < LEADER_EPOCH => Some(ErrorCode::FencedLeaderEpoch),
+        _ => Some(ErrorCode::UnknownLeaderEpoch),
+    }
+}

@@ -1,0 +1,137 @@
+//! ListOffsets (key 2): the start and the end of a log, and offsets by time.
+//!
+//! Bounds come from Postgres with every request, for all partitions in one statement, so that
+//! "latest" counts what is committed and nothing else. There are no transactions yet, so the
+//! isolation level makes no difference.
+//!
+//! Rules: `ListOffsetsRequest.java` (KIP-79), `Partition.fetchOffsetForTimestamp`; −3 is KIP-734,
+//! −4 is KIP-405.
+
+use std::collections::HashMap;
+
+use kafka_protocol::messages::{
+    ApiKey, ListOffsetsRequest, ListOffsetsResponse,
+    list_offsets_request::ListOffsetsPartition,
+    list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse},
+};
+use store::{Bounds, PartitionKey, Store, StoreError};
+use wire::ErrorCode;
+
+use super::fetch::epoch_error;
+use crate::{
+    context::RequestContext,
+    error::{ApiError, store_error_code},
+};
+
+/// First version whose answers tell the leader epoch (KIP-320).
+const FIRST_WITH_EPOCH: i16 = 4;
+
+const LATEST: i64 = -1;
+const EARLIEST: i64 = -2;
+const MAX_TIMESTAMP: i64 = -3;
+/// Nothing is tiered away, so the local log is the log.
+const EARLIEST_LOCAL: i64 = -4;
+
+/// # Errors
+/// [`ApiError`] if Postgres cannot be asked for the bounds.
+pub async fn handle(
+    ctx: &RequestContext,
+    version: i16,
+    request: &ListOffsetsRequest,
+) -> Result<ListOffsetsResponse, ApiError> {
+    let store = &ctx.shared.store;
+    let mut topics = Vec::with_capacity(request.topics.len());
+    for topic in &request.topics {
+        let found = store.topic(&topic.name).await?;
+        let keys: Vec<_> = topic
+            .partitions
+            .iter()
+            .map(|asked| match &found {
+                Some(topic) if (0..topic.partition_count).contains(&asked.partition_index) => {
+                    Some(PartitionKey::new(topic.id, asked.partition_index))
+                }
+                _ => None,
+            })
+            .collect();
+        topics.push((topic, keys));
+    }
+    let wanted: Vec<_> = topics.iter().flat_map(|(_, keys)| keys).flatten().copied().collect();
+    let bounds = if wanted.is_empty() { HashMap::new() } else { store.partition_bounds(&wanted).await? };
+
+    let mut responses = Vec::with_capacity(topics.len());
+    for (topic, keys) in topics {
+        let mut partitions = Vec::with_capacity(keys.len());
+        for (asked, key) in topic.partitions.iter().zip(keys) {
+            let found = key.and_then(|key| bounds.get(&key).map(|bounds| (key, *bounds)));
+            partitions.push(match found {
+                Some((key, bounds)) => answer(store, version, asked, key, bounds).await,
+                None => failed(asked, ErrorCode::UnknownTopicOrPartition),
+            });
+        }
+        responses.push(ListOffsetsTopicResponse::default().with_name(topic.name.clone()).with_partitions(partitions));
+    }
+    Ok(ListOffsetsResponse::default().with_topics(responses))
+}
+
+/// The answer with one error for every partition of the request.
+pub fn error_response(_version: i16, request: &ListOffsetsRequest, code: ErrorCode) -> ListOffsetsResponse {
+    let topics = request.topics.iter().map(|topic| {
+        ListOffsetsTopicResponse::default()
+            .with_name(topic.name.clone())
+            .with_partitions(topic.partitions.iter().map(|asked| failed(asked, code)).collect())
+    });
+    ListOffsetsResponse::default().with_topics(topics.collect())
+}
+
+async fn answer(
+    store: &Store,
+    version: i16,
+    asked: &ListOffsetsPartition,
+    key: PartitionKey,
+    bounds: Bounds,
+) -> ListOffsetsPartitionResponse {
+    if let Some(code) = epoch_error(asked.current_leader_epoch) {
+        return failed(asked, code);
+    }
+    match find(store, asked.timestamp, key, bounds).await {
+        Ok(Some((offset, timestamp))) => ListOffsetsPartitionResponse::default()
+            .with_partition_index(asked.partition_index)
+            .with_offset(offset)
+            .with_timestamp(timestamp)
+            .with_leader_epoch(if version >= FIRST_WITH_EPOCH { bounds.leader_epoch } else { -1 }),
+        // No such record: offset and timestamp −1 without an error.
+        Ok(None) => failed(asked, ErrorCode::None),
+        Err(Failure::Code(code)) => failed(asked, code),
+        Err(Failure::Store(error)) => {
+            tracing::debug!(%error, ?key, "offset look-up failed");
+            failed(asked, store_error_code(&error, ApiKey::ListOffsets))
+        }
+    }
+}
+
+enum Failure {
+    Code(ErrorCode),
+    Store(StoreError),
+}
+
+/// Offset and timestamp; the timestamp is −1 where the offset is not that of a record.
+async fn find(store: &Store, asked: i64, key: PartitionKey, bounds: Bounds) -> Result<Option<(i64, i64)>, Failure> {
+    let record = match asked {
+        LATEST => return Ok(Some((bounds.high_watermark, -1))),
+        EARLIEST | EARLIEST_LOCAL => return Ok(Some((bounds.log_start_offset, -1))),
+        MAX_TIMESTAMP => store.offset_of_max_timestamp(key, bounds).await,
+        timestamp if timestamp >= 0 => store.offset_for_timestamp(key, timestamp, bounds).await,
+        _ => return Err(Failure::Code(ErrorCode::UnsupportedVersion)),
+    };
+    let record = record.map_err(Failure::Store)?;
+    Ok(record.map(|record| (record.offset, record.timestamp)))
+}
+
+fn failed(asked: &ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse {
+    ListOffsetsPartitionResponse::default()
+        .with_partition_index(asked.partition_index)
+        .with_error_code(code.code())
+        .with_offset(-1)
+        .with_timestamp(-1)
+        .with_leader_epoch(-1)
+}

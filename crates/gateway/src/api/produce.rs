@@ -1,0 +1,234 @@
+//! Produce (key 0).
+//!
+//! A two-phase handler: batches are checked and queued in the order in which requests arrive, and
+//! the answer follows when Postgres has committed them, so one pipelining connection can fill a
+//! group commit.
+//!
+//! Deliberate differences from Apache Kafka:
+//! - acks=1 and acks=-1 mean the same: the answer comes after the commit. There is no weaker
+//!   promise that would be honest.
+//! - `timeout_ms` is the time that replicas get. There are none, so it is not looked at.
+//! - Codec ids 5 to 7 get UNSUPPORTED_COMPRESSION_TYPE (76), where Kafka fails with -1.
+//! - Nothing transactional is accepted yet; InitProducerId says so first.
+//!
+//! Rules: `KafkaApis.handleProduceRequest`, `ProduceRequest.validateRecords`, `LogValidator`.
+
+use std::sync::Arc;
+
+use futures::{FutureExt, future::BoxFuture};
+use kafka_protocol::{
+    messages::{
+        ApiKey, ProduceRequest, ProduceResponse, ResponseKind, TopicName,
+        produce_request::{PartitionProduceData, TopicProduceData},
+        produce_response::{BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse},
+    },
+    protocol::StrBytes,
+};
+use store::{Append, AppendReply, PartitionKey, Topic};
+use wire::{
+    ErrorCode,
+    batch::{BatchError, Compression, ProduceLimits, ProducedBatch},
+};
+
+use super::Reply;
+use crate::{
+    context::{RequestContext, Shared},
+    error::{append_error_code, batch_error_code, store_error_code},
+    topic_config::TopicConfig,
+};
+
+/// First version in which a producer may use zstd (KIP-110).
+const FIRST_ZSTD_VERSION: i16 = 7;
+
+/// Queues every batch of the request; the future that comes back waits for their commits.
+pub async fn accept(ctx: RequestContext, version: i16, request: ProduceRequest) -> BoxFuture<'static, Reply> {
+    let acks = request.acks;
+    if !(-1..=1).contains(&acks) {
+        return answer(error_response(&request, ErrorCode::InvalidRequiredAcks));
+    }
+    if request.transactional_id.is_some() {
+        return refuse(acks, &request, ErrorCode::TransactionalIdAuthorizationFailed);
+    }
+    let mut topics = Vec::with_capacity(request.topic_data.len());
+    for topic in request.topic_data {
+        topics.push(accept_topic(&ctx, version, topic).await);
+    }
+    async move {
+        let response = finish(topics).await;
+        if acks != 0 {
+            return Reply::Respond(ResponseKind::Produce(response));
+        }
+        let failed = response.responses.iter().flat_map(|t| &t.partition_responses).any(|p| p.error_code != 0);
+        if failed { Reply::Disconnect("a produce request with acks=0 failed") } else { Reply::Silent }
+    }
+    .boxed()
+}
+
+/// The answer with one error for every partition of the request.
+pub fn error_response(request: &ProduceRequest, code: ErrorCode) -> ProduceResponse {
+    let topics = request.topic_data.iter().map(|topic| {
+        let partitions = topic.partition_data.iter().map(|partition| failed(partition.index, &Failure::from(code)));
+        TopicProduceResponse::default().with_name(topic.name.clone()).with_partition_responses(partitions.collect())
+    });
+    ProduceResponse::default().with_responses(topics.collect())
+}
+
+fn answer(response: ProduceResponse) -> BoxFuture<'static, Reply> {
+    futures::future::ready(Reply::Respond(ResponseKind::Produce(response))).boxed()
+}
+
+fn refuse(acks: i16, request: &ProduceRequest, code: ErrorCode) -> BoxFuture<'static, Reply> {
+    if acks == 0 {
+        return futures::future::ready(Reply::Disconnect("a produce request with acks=0 was refused")).boxed();
+    }
+    answer(error_response(request, code))
+}
+
+struct AcceptedTopic {
+    name: TopicName,
+    partitions: Vec<(i32, Result<AppendReply, Failure>)>,
+}
+
+/// Why a partition's batch is not stored, as the client is told.
+struct Failure {
+    code: ErrorCode,
+    message: Option<String>,
+    /// Index of each refused record within its batch.
+    records: Vec<(i32, &'static str)>,
+}
+
+impl From<ErrorCode> for Failure {
+    fn from(code: ErrorCode) -> Self {
+        Self { code, message: None, records: Vec::new() }
+    }
+}
+
+impl From<BatchError> for Failure {
+    fn from(error: BatchError) -> Self {
+        Self { code: batch_error_code(&error), message: Some(error.to_string()), records: Vec::new() }
+    }
+}
+
+async fn accept_topic(ctx: &RequestContext, version: i16, data: TopicProduceData) -> AcceptedTopic {
+    let topic = ctx.shared.store.topic(&data.name).await;
+    let mut partitions = Vec::with_capacity(data.partition_data.len());
+    for partition in data.partition_data {
+        let index = partition.index;
+        let accepted = match &topic {
+            Ok(Some(topic)) => accept_partition(&ctx.shared, version, topic, partition).await,
+            Ok(None) => Err(ErrorCode::UnknownTopicOrPartition.into()),
+            Err(error) => Err(store_error_code(error, ApiKey::Produce).into()),
+        };
+        partitions.push((index, accepted));
+    }
+    AcceptedTopic { name: data.name, partitions }
+}
+
+async fn accept_partition(
+    shared: &Arc<Shared>,
+    version: i16,
+    topic: &Topic,
+    data: PartitionProduceData,
+) -> Result<AppendReply, Failure> {
+    if !(0..topic.partition_count).contains(&data.index) {
+        return Err(ErrorCode::UnknownTopicOrPartition.into());
+    }
+    let config = TopicConfig::of(topic, &shared.config);
+    let limits = ProduceLimits {
+        max_batch_bytes: config.max_message_bytes(),
+        max_decompressed_bytes: shared.config.max_request_bytes as usize,
+    };
+    let sent = data.records.unwrap_or_default();
+    let place = shared.budgets.decompression().await;
+    let batch = ProducedBatch::validate(sent, limits)?;
+    let inflated = if batch.header.compression() == Ok(Compression::None) { 0 } else { batch.records.len() };
+    let reserved = place.keep(inflated).await;
+    check_for_topic(&batch, version, &config, shared.now_ms())?;
+    Ok(shared.store.append(Append {
+        partition: PartitionKey::new(topic.id, data.index),
+        batch,
+        log_append_time: config.is_log_append_time(),
+        reservation: Box::new(reserved),
+    }))
+}
+
+/// What depends on the version and the topic's configuration.
+fn check_for_topic(batch: &ProducedBatch, version: i16, config: &TopicConfig, now_ms: i64) -> Result<(), Failure> {
+    if version < FIRST_ZSTD_VERSION && matches!(batch.header.compression(), Ok(Compression::Zstd)) {
+        return Err(ErrorCode::UnsupportedCompressionType.into());
+    }
+    if batch.header.is_transactional() {
+        return Err(ErrorCode::TransactionalIdAuthorizationFailed.into());
+    }
+    if config.is_compacted() {
+        let without_key =
+            batch.records().filter(|record| record.key.is_none()).map(|record| (record.offset_delta, NO_KEY));
+        let records: Vec<_> = without_key.collect();
+        if !records.is_empty() {
+            return Err(Failure {
+                code: ErrorCode::InvalidRecord,
+                message: Some("One or more records have been rejected".to_owned()),
+                records,
+            });
+        }
+    }
+    if !config.is_log_append_time() {
+        let allowed = config.timestamp_range(now_ms);
+        // Records without a timestamp carry -1 and are always accepted (`LogValidator.validateTimestamp`).
+        let outside = |timestamp: i64| timestamp != -1 && !allowed.contains(&timestamp);
+        if outside(batch.max_timestamp) || batch.records().any(|record| outside(batch.timestamp(&record))) {
+            return Err(Failure {
+                code: ErrorCode::InvalidTimestamp,
+                message: Some(format!("a timestamp is outside of {} to {}", allowed.start(), allowed.end())),
+                records: Vec::new(),
+            });
+        }
+    }
+    Ok(())
+}
+
+const NO_KEY: &str = "Compacted topic cannot accept message without key";
+
+async fn finish(topics: Vec<AcceptedTopic>) -> ProduceResponse {
+    let mut responses = Vec::with_capacity(topics.len());
+    for topic in topics {
+        let mut partitions = Vec::with_capacity(topic.partitions.len());
+        for (index, accepted) in topic.partitions {
+            partitions.push(match accepted {
+                Ok(reply) => stored(index, reply).await,
+                Err(failure) => failed(index, &failure),
+            });
+        }
+        responses.push(TopicProduceResponse::default().with_name(topic.name).with_partition_responses(partitions));
+    }
+    ProduceResponse::default().with_responses(responses)
+}
+
+async fn stored(index: i32, reply: AppendReply) -> PartitionProduceResponse {
+    match reply.await {
+        Ok(Ok(appended)) => PartitionProduceResponse::default()
+            .with_index(index)
+            .with_base_offset(appended.base_offset)
+            .with_log_append_time_ms(appended.log_append_time.unwrap_or(-1))
+            .with_log_start_offset(appended.log_start_offset),
+        Ok(Err(error)) => failed(index, &append_error_code(&error).into()),
+        // The writer has gone; it is unknown whether the batch is stored.
+        Err(_) => failed(index, &ErrorCode::NotEnoughReplicas.into()),
+    }
+}
+
+fn failed(index: i32, failure: &Failure) -> PartitionProduceResponse {
+    let records = failure.records.iter().map(|(batch_index, message)| {
+        BatchIndexAndErrorMessage::default()
+            .with_batch_index(*batch_index)
+            .with_batch_index_error_message(Some(StrBytes::from_static_str(message)))
+    });
+    PartitionProduceResponse::default()
+        .with_index(index)
+        .with_error_code(failure.code.code())
+        .with_base_offset(-1)
+        .with_log_append_time_ms(-1)
+        .with_log_start_offset(-1)
+        .with_record_errors(records.collect())
+        .with_error_message(failure.message.clone().map(StrBytes::from_string))
+}
