@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr, time::Duration};
 
 use bytes::{Buf, Bytes, BytesMut};
 use kafka_protocol::{
-    messages::{RequestKind, ResponseHeader},
+    messages::{RequestKind, ResponseHeader, ResponseKind},
     protocol::{Decodable, HeaderVersion, Request},
 };
 use tokio::{
@@ -74,6 +74,22 @@ impl Client {
         assert_eq!(header.correlation_id, sent.correlation_id, "answers come in the order of their requests");
         let response = R::Response::decode(&mut frame, sent.version).expect("an answer in the request's version");
         assert!(frame.is_empty(), "{} bytes follow the answer", frame.len());
+        response
+    }
+
+    /// Sends a request of any API and reads its answer.
+    ///
+    /// # Panics
+    /// As [`Client::call`].
+    pub async fn call_any(&mut self, api_key: i16, version: i16, request: &RequestKind) -> ResponseKind {
+        let correlation_id = self.next_correlation_id;
+        self.next_correlation_id += 1;
+        let frame = wire::encode_request(api_key, version, correlation_id, Some("testkit"), request)
+            .expect("a request that fits its version");
+        self.send_bytes(&frame).await.expect("an open connection");
+        let frame = self.receive_frame().await.expect("readable").expect("an answer, not a closed connection");
+        let (answered, response) = wire::decode_response(api_key, version, frame).expect("an answer in its version");
+        assert_eq!(answered, correlation_id, "answers come in the order of their requests");
         response
     }
 

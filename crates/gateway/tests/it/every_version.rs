@@ -1,0 +1,78 @@
+//! Every advertised API at every version: a valid answer, and a retriable error in the request's
+//! own version while Postgres is away (B024, B038).
+
+use gateway::api::{APIS, Api};
+use kafka_protocol::messages::{ApiKey, ResponseKind};
+use local_postgres::StopMode;
+use testkit::{Client, TestDatabase, TestGateway};
+use wire::ErrorCode;
+
+use crate::samples::{self, Subject, errors};
+
+const SUBJECT: Subject = Subject { topic: "orders", new_topic: "made" };
+
+async fn call(client: &mut Client, api: &Api, version: i16) -> ResponseKind {
+    let request = samples::request(api, version, SUBJECT);
+    client.call_any(api.key, version, &request).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_version_has_a_valid_answer() {
+    let gateway = TestGateway::start().await;
+    let mut client = gateway.client().await;
+    client.call(12, samples::metadata(SUBJECT.topic)).await;
+    for api in APIS {
+        for version in api.served_min..=api.max {
+            let response = call(&mut client, api, version).await;
+            let errors = errors(&response);
+            assert!(!errors.is_empty(), "{} v{version} says nothing: {response:?}", api.name);
+            assert!(errors.iter().all(|code| *code == 0), "{} v{version}: {response:?}", api.name);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn advertised_versions_that_are_not_served_close_the_connection() {
+    let gateway = TestGateway::start().await;
+    for api in APIS.iter().filter(|api| api.key != ApiKey::ApiVersions as i16) {
+        for version in [-1, api.served_min - 1, api.max + 1, i16::MAX] {
+            let mut client = gateway.client().await;
+            let mut frame = vec![0, 0, 0, 10];
+            frame.extend(api.key.to_be_bytes());
+            frame.extend(version.to_be_bytes());
+            frame.extend([0, 0, 0, 7, 0xff, 0xff]);
+            client.send_bytes(&frame).await.unwrap();
+            assert_eq!(client.receive_frame().await.unwrap(), None, "{} v{version}", api.name);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_have_the_shape_of_the_requests_version() {
+    let gateway = TestGateway::start_on(TestDatabase::on_private_server().await, |_| {}).await;
+    gateway.client().await.call(12, samples::metadata(SUBJECT.topic)).await;
+    gateway.database().server().stop(StopMode::Immediate).unwrap();
+    // What was seen of topics is believed for a second.
+    tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
+
+    let mut client = gateway.client().await;
+    for api in APIS {
+        let needs_no_database = [ApiKey::ApiVersions as i16, ApiKey::FindCoordinator as i16].contains(&api.key);
+        for version in api.served_min..=api.max {
+            let response = call(&mut client, api, version).await;
+            let errors: Vec<ErrorCode> =
+                errors(&response).into_iter().filter_map(ErrorCode::from_code).filter(|c| c.code() != 0).collect();
+            if needs_no_database || is_known_without_database(&response) {
+                assert!(errors.is_empty(), "{} v{version}: {response:?}", api.name);
+                continue;
+            }
+            assert!(!errors.is_empty(), "{} v{version} has no error: {response:?}", api.name);
+            assert!(errors.iter().all(|code| code.is_retriable()), "{} v{version}: {response:?}", api.name);
+        }
+    }
+}
+
+/// DescribeCluster: the cluster id was learnt before.
+fn is_known_without_database(response: &ResponseKind) -> bool {
+    matches!(response, ResponseKind::DescribeCluster(_))
+}

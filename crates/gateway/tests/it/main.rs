@@ -1,0 +1,13 @@
+//! The gateway over its sockets, on a real Postgres.
+
+// Clippy knows test functions, but not the helpers they share.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod configs;
+mod every_version;
+mod hostile_bytes;
+mod lifecycle;
+mod metadata;
+mod ordering;
+mod samples;
+mod topics;
