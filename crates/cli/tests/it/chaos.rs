@@ -32,7 +32,7 @@ fn rounds() -> u32 {
 }
 
 /// An acknowledged record.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Acked {
     partition: i32,
     offset: i64,
