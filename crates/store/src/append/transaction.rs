@@ -108,16 +108,21 @@ async fn place(
     locked: &Locked,
 ) -> Result<Placed, StoreError> {
     let partition = item.partition;
+    if partition.partition_id >= locked.partition_count {
+        // Before the memory is looked at: the ledger takes no row of a topic that is gone.
+        return Ok(Placed {
+            verdicts: item.pending.iter().map(|_| Err(AppendError::UnknownPartition)).collect(),
+            next_seq: locked.next_seq,
+            bytes: 0,
+            first_seqs: vec![None; item.pending.len()],
+            now_ms: locked.now_ms,
+        });
+    }
     let mut next_seq = compare_memory(store, connection, partition, &mut item.memory, locked).await?;
     let mut part = Placed { verdicts: Vec::new(), next_seq, bytes: 0, first_seqs: Vec::new(), now_ms: locked.now_ms };
     for pending in &item.pending {
         let batch = &pending.append.batch;
         let header = &batch.header;
-        if partition.partition_id >= locked.partition_count {
-            part.first_seqs.push(None);
-            part.verdicts.push(Err(AppendError::UnknownPartition));
-            continue;
-        }
         let sequence = if header.producer_id < 0 {
             SequenceVerdict::Append
         } else {

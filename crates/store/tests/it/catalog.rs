@@ -1,9 +1,13 @@
 use std::{collections::BTreeMap, time::Duration};
 
-use store::{NewTopic, SchemaProfile, Store, StoreConfig, StoreError};
+use store::{AppendError, NewTopic, SchemaProfile, Store, StoreConfig, StoreError};
 use testkit::TestDatabase;
 
-use crate::{ADVISORY_LOCKS, number, run};
+use crate::{
+    ADVISORY_LOCKS, number,
+    records::{Log, plain},
+    run,
+};
 
 fn new_topic(name: &str, partition_count: i32) -> NewTopic {
     let configs = BTreeMap::from([("retention.ms".to_owned(), "1000".to_owned())]);
@@ -204,4 +208,22 @@ async fn the_cluster_id_is_one_for_all_gateways_and_looks_like_kafkas() {
     assert!(id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') && !id.starts_with('-'));
     let elsewhere = TestDatabase::with_profile(SchemaProfile::Datahub).await;
     assert_ne!(elsewhere.store().cluster_id().await.unwrap(), id);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_to_a_topic_that_another_gateway_deleted_is_refused() {
+    for profile in [SchemaProfile::Lean, SchemaProfile::Datahub] {
+        let database = TestDatabase::with_profile(profile).await;
+        let log = Log::create(&database, 1).await;
+        log.append(0, plain(&["x"])).await.unwrap();
+        let other = Store::connect(database.config()).unwrap();
+        assert!(other.delete_topic(&log.name).await.unwrap());
+        let late = log.append(0, plain(&["y"])).await;
+        assert!(matches!(late, Err(AppendError::UnknownPartition)), "{late:?}");
+        let mut sql = database.connection().await;
+        for table in ["message", "kafka_partition"] {
+            let count = format!("SELECT count(*) FROM queue.metadata_queue_{table}");
+            assert_eq!(number(&mut sql, &count).await, 0, "{table}");
+        }
+    }
 }

@@ -1,12 +1,16 @@
 //! The store against a real Postgres; every test has a database of its own.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // so do the helpers of tests
+#![allow(unreachable_pub)] // modules of one test binary
 
+mod append;
 mod catalog;
 mod maintenance;
 mod migrate;
 mod pool;
 mod producers;
+mod read;
+mod records;
 
 use sqlx::{AssertSqlSafe, PgConnection};
 
