@@ -37,7 +37,8 @@ pub struct EncodeError {
 
 /// Decodes the message of a request: what [`crate::RequestHeader::decode`] has left.
 ///
-/// Byte fields, above all the records of a Produce request, are slices of `body`.
+/// Byte fields, above all the records of a Produce request, are slices of `body`. Bytes after the message
+/// are ignored, as Apache Kafka ignores them; librdkafka sends some.
 ///
 /// # Errors
 /// [`DecodeError`]; after `Malformed` and `Invalid` the connection should end, as Kafka ends it.
@@ -46,15 +47,15 @@ pub fn decode_request(api_key: i16, api_version: i16, body: Bytes) -> Result<Req
     if !shape.has_version(api_version) {
         return Err(DecodeError::UnknownVersion { api_key, api_version });
     }
-    shape.check(api_version, &body)?;
-    let mut rest = body;
+    let length = shape.check(api_version, &body)?;
+    let mut rest = body.slice(..length);
     let key = message_key(api_key)?;
     let request = RequestKind::decode(key, &mut rest, api_version)
         .map_err(|error| invalid(api_key, api_version, format!("{error:#}")))?;
     if rest.is_empty() {
         Ok(request)
     } else {
-        Err(invalid(api_key, api_version, format!("{} bytes follow the message", rest.len())))
+        Err(invalid(api_key, api_version, format!("the decoder left {} bytes of the message", rest.len())))
     }
 }
 

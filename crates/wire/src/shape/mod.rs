@@ -5,8 +5,11 @@
 //! is a small table of fields ([`table`]), and [`RequestShape::check`] follows it through the bytes without
 //! allocating. It makes sure that
 //! - every length and count fits into the bytes that are there,
-//! - the elements and unknown tagged fields, as large as they are in memory, stay below [`DECODED_LIMIT`],
-//! - the message ends where the bytes end.
+//! - the elements and unknown tagged fields, as large as they are in memory, stay below [`DECODED_LIMIT`].
+//!
+//! Bytes after the message are let pass, as Apache Kafka lets them: librdkafka (2.16 still) sends three with
+//! each Metadata request of version 9 and later that names no topics, because it leaves four bytes for a
+//! compact count of one.
 //!
 //! Null is not checked: the message crate refuses it where it is not allowed.
 
@@ -72,8 +75,8 @@ impl RequestShape {
         self.has_version(version) && version >= self.flexible_from
     }
 
-    /// Follows the shape through `body` to its very end. The version must be a known one.
-    pub(crate) fn check(&self, version: i16, body: &[u8]) -> Result<(), Malformed> {
+    /// Follows the shape through `body` and returns the length of the message. The version must be a known one.
+    pub(crate) fn check(&self, version: i16, body: &[u8]) -> Result<usize, Malformed> {
         let mut walk = Walk {
             reader: Reader::new(body),
             version,
@@ -81,10 +84,7 @@ impl RequestShape {
             memory_left: DECODED_LIMIT,
         };
         walk.fields(self.fields)?;
-        match walk.reader.remaining() {
-            0 => Ok(()),
-            left => Err(Malformed::TrailingBytes(left)),
-        }
+        Ok(body.len() - walk.reader.remaining())
     }
 }
 

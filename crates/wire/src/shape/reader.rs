@@ -9,8 +9,6 @@ pub enum Malformed {
     Invalid(&'static str),
     #[error("{0} has more elements than one request may hold")]
     TooLarge(&'static str),
-    #[error("{0} bytes follow the message")]
-    TrailingBytes(usize),
 }
 
 /// Reads the primitive types of Kafka's protocol without allocating.

@@ -2,6 +2,7 @@
 //! byte and come out of it unchanged.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use kafka_protocol::messages::RequestKind;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -121,7 +122,7 @@ fn every_api_at_every_version_is_read_as_the_table_says() {
         for seed in 0..100 {
             let body = Generator::body(shape, version, seed).out;
             let name = format!("key {} v{version} seed {seed}", shape.key);
-            assert_eq!(shape.check(version, &body), Ok(()), "{name}");
+            assert_eq!(shape.check(version, &body), Ok(body.len()), "{name}");
             let request = decode_request(shape.key, version, Bytes::from(body.clone()));
             let request = request.unwrap_or_else(|error| panic!("{name}: {error}"));
             let mut again = BytesMut::new();
@@ -132,15 +133,30 @@ fn every_api_at_every_version_is_read_as_the_table_says() {
 }
 
 #[test]
-fn cut_and_overlong_messages_are_refused() {
+fn cut_messages_are_refused_and_bytes_after_them_ignored() {
     for (shape, version) in every_version() {
         let mut body = Generator::body(shape, version, 7).out;
         for end in 0..body.len() {
             assert!(shape.check(version, &body[..end]).is_err(), "key {} v{version} cut at {end}", shape.key);
         }
-        body.push(0);
-        let result = shape.check(version, &body);
-        assert_eq!(result, Err(Malformed::TrailingBytes(1)), "key {} v{version}", shape.key);
+        let whole = decode_request(shape.key, version, Bytes::from(body.clone())).unwrap();
+        let length = body.len();
+        body.extend(b"\0\x01\xff");
+        assert_eq!(shape.check(version, &body), Ok(length), "key {} v{version}", shape.key);
+        let overlong = decode_request(shape.key, version, Bytes::from(body)).unwrap();
+        assert_eq!(overlong, whole, "key {} v{version}", shape.key);
+    }
+}
+
+/// What librdkafka 2.16 sends for the metadata of all topics and of none, after the request header.
+#[test]
+fn metadata_requests_of_librdkafka() {
+    for (body, all) in [(b"\0\0\0\0\x01\0\0", true), (b"\x01\0\0\0\0\0\0", false)] {
+        let request = decode_request(3, 12, Bytes::from_static(body)).unwrap();
+        let RequestKind::Metadata(request) = request else { panic!("{request:?}") };
+        assert_eq!(request.topics.is_none(), all);
+        assert_eq!(request.topics.map_or(0, |topics| topics.len()), 0);
+        assert!(!request.allow_auto_topic_creation);
     }
 }
 
@@ -214,7 +230,7 @@ fn a_tagged_field_must_be_as_long_as_it_says() {
     let mut body = vec![0; 4 + 4 + 4 + 4 + 1 + 4 + 4];
     body.extend(b"\x01\x01\x01");
     let with_tag = |field: &[u8]| [&body, field].concat();
-    assert_eq!(fetch.check(12, &with_tag(b"\x01\0\x03\x03ab")), Ok(()));
+    assert_eq!(fetch.check(12, &with_tag(b"\x01\0\x03\x03ab")), Ok(body.len() + 6));
     assert_eq!(fetch.check(12, &with_tag(b"\x01\0\x04\x03ab\0")), Err(Malformed::Invalid("cluster_id")));
     assert_eq!(fetch.check(12, &with_tag(b"\x01\x01\x01\0")), Err(Malformed::Invalid("replica_state")));
 }
