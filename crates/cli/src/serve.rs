@@ -1,6 +1,7 @@
 //! `serve`: runs until SIGTERM or SIGINT.
 
 use gateway::{Gateway, Handle, StartError, config::Config};
+use store::StoreError;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
 
@@ -13,7 +14,9 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
 
 pub(crate) async fn start(config: Config) -> Result<Handle, Failure> {
     Gateway::start(config).await.map_err(|error| match &error {
-        StartError::Settings(_) | StartError::NoDatabase => Failure::refused(error),
+        StartError::Settings(_) | StartError::NoDatabase | StartError::Database(StoreError::InvalidConfig(_)) => {
+            Failure::refused(error)
+        }
         StartError::Listen { .. } | StartError::Database(_) => Failure::failed(error),
     })
 }

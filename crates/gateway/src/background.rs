@@ -14,8 +14,10 @@ use crate::context::Shared;
 /// Between two looks at the time partitions. A look costs little, and the premade partitions last
 /// for many of them.
 const UPKEEP: Duration = Duration::from_secs(600);
-/// Between two looks at Postgres and the schema.
+/// Between two looks at Postgres.
 const READINESS: Duration = Duration::from_secs(2);
+/// One look of this many is at the schema too, which takes several statements.
+const SCHEMA_LOOK: u32 = 15;
 /// Between two writes of the ledger: far more often than the shortest retention.
 const LEDGER: Duration = Duration::from_secs(60);
 
@@ -52,27 +54,28 @@ pub(crate) async fn prepare(shared: &Shared) -> Result<(), StoreError> {
 /// Repeats [`prepare`] until it has worked, then tells when Postgres or the schema is lost.
 async fn keep_ready(shared: Arc<Shared>, mut prepared: bool) {
     let mut backoff = retry();
-    loop {
+    for look in 0_u32.. {
         let state = match prepared {
             false => prepare(&shared).await,
-            true => match shared.store.schema_status().await {
-                Ok(status) => status.require(),
-                Err(error) => Err(error),
-            },
+            true if look.is_multiple_of(SCHEMA_LOOK) || shared.readiness.reason().is_some() => {
+                shared.store.schema_status().await.and_then(|status| status.require())
+            }
+            true => shared.store.acquire().await.map(drop),
         };
         prepared |= state.is_ok();
-        let pause = match &state {
-            Err(_) if !prepared => backoff.next_delay(),
-            _ => jittered(READINESS),
-        };
-        let reason = state.err().map(|error| error.to_string());
-        if shared.readiness.set(reason.clone()) {
-            match reason {
-                None => info!("ready"),
-                Some(reason) => warn!(reason, "not ready"),
-            }
-        }
+        let pause = if prepared { jittered(READINESS) } else { backoff.next_delay() };
+        tell(&shared, state.err());
         sleep(pause).await;
+    }
+}
+
+fn tell(shared: &Shared, error: Option<StoreError>) {
+    let reason = error.map(|error| error.to_string());
+    if shared.readiness.set(reason.clone()) {
+        match reason {
+            None => info!("ready"),
+            Some(reason) => warn!(reason, "not ready"),
+        }
     }
 }
 

@@ -101,7 +101,13 @@ impl Gateway {
             log_limit: Default::default(),
         });
         shared.shutdown.spawn(http::run(http, shared.clone()));
-        let prepared = first_look(&shared).await?;
+        let prepared = match first_look(&shared).await {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                shared.shutdown.drain(Duration::ZERO).await;
+                return Err(error);
+            }
+        };
         background::start(&shared, prepared);
         let writers = shared.store.spawn_writers();
         shared.shutdown.spawn(listener::run(kafka, shared.clone()));

@@ -1,6 +1,9 @@
-//! Tests of the binary as a process: what survives when it, or Postgres, is killed.
+//! Tests of the binary as a process.
 
+// Clippy knows test functions, but not the helpers they share.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![expect(unreachable_pub, reason = "a test binary has no outside")]
 
 mod chaos;
+mod commands;
 mod process;

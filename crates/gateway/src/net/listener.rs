@@ -18,7 +18,7 @@ use crate::context::Shared;
 /// Pause after a failed accept (no free file descriptor, mostly): long enough not to spin, short
 /// enough not to be noticed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How often the connection limit is reported while it lasts.
+/// How often trouble with new connections is reported while it lasts.
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs until the gateway drains. The socket closes with it, so that clients are refused at once
@@ -39,7 +39,9 @@ pub(crate) async fn run(listener: TcpListener, shared: Arc<Shared>) {
         match accepted {
             Ok((stream, _)) => accepting.take(stream),
             Err(error) => {
-                warn!(%error, "cannot accept a connection");
+                if accepting.may_report() {
+                    warn!(%error, "cannot accept connections");
+                }
                 sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -76,12 +78,19 @@ impl Accepting {
     /// with its usual back-off, as with Apache Kafka's `max.connections`.
     fn refuse(&mut self, peer: std::net::SocketAddr) {
         self.refused += 1;
-        if self.last_report.is_some_and(|at| at.elapsed() < REPORT_INTERVAL) {
+        if !self.may_report() {
             return;
         }
         let limit = self.shared.config.max_connections;
         warn!(%peer, limit, refused = self.refused, "connection limit reached: refusing new connections (--max-connections)");
-        self.last_report = Some(Instant::now());
         self.refused = 0;
+    }
+
+    fn may_report(&mut self) -> bool {
+        let due = self.last_report.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL);
+        if due {
+            self.last_report = Some(Instant::now());
+        }
+        due
     }
 }

@@ -6,6 +6,7 @@
 mod configs;
 mod every_version;
 mod hostile_bytes;
+mod librdkafka;
 mod lifecycle;
 mod metadata;
 mod ordering;
