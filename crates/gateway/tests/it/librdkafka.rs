@@ -22,8 +22,15 @@ fn config(gateway: &TestGateway) -> ClientConfig {
     config
 }
 
-/// The records of partition 0 up to its present end: offset, key, value, number of headers.
-fn read_all(gateway: &TestGateway, topic: &str) -> Vec<(i64, Option<Vec<u8>>, Option<Vec<u8>>, usize)> {
+struct Record {
+    offset: i64,
+    key: Option<Vec<u8>>,
+    value: Option<Vec<u8>>,
+    headers: usize,
+}
+
+/// The records of partition 0 up to its present end.
+fn read_all(gateway: &TestGateway, topic: &str) -> Vec<Record> {
     let consumer: BaseConsumer = config(gateway).set("enable.auto.commit", "false").create().unwrap();
     let (_, end) = consumer.fetch_watermarks(topic, 0, PATIENCE).unwrap();
     let mut assignment = TopicPartitionList::new();
@@ -37,7 +44,8 @@ fn read_all(gateway: &TestGateway, topic: &str) -> Vec<(i64, Option<Vec<u8>>, Op
             let message = message.unwrap();
             let headers = message.headers().map_or(0, Headers::count);
             let bytes = |part: Option<&[u8]>| part.map(<[u8]>::to_vec);
-            records.push((message.offset(), bytes(message.key()), bytes(message.payload()), headers));
+            let (key, value) = (bytes(message.key()), bytes(message.payload()));
+            records.push(Record { offset: message.offset(), key, value, headers });
         }
     }
     records
@@ -70,10 +78,10 @@ async fn every_codec_and_an_idempotent_producer() {
         }
         let read = read_all(&gateway, &topic);
         assert_eq!(read.len(), values.len(), "{codec}");
-        for (number, (offset, key, value, headers)) in read.into_iter().enumerate() {
-            // librdkafka gives an empty value of a record as an empty slice.
-            let same = value.as_deref().unwrap_or_default() == values[number].as_slice();
-            assert!(offset == number as i64 && key.is_none() && same && headers == 2, "{codec} {number}");
+        for (number, record) in read.into_iter().enumerate() {
+            let same = record.value.as_ref() == Some(&values[number]);
+            let plain = record.offset == number as i64 && record.key.is_none() && record.headers == 2;
+            assert!(same && plain, "{codec} {number}");
         }
     }
 }
