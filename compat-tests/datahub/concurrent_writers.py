@@ -231,8 +231,8 @@ def on_one_partition(context):
     for i in range(2):
         writers.add(f"enqueue-{i}", 60, enqueue_one_by_one(context, topic, 1, 60))
         writers.add(f"batch-{i}", 200, enqueue_in_batches(context, topic, 1, 10, 20))
-        writers.add(f"kafka-{i}", 1000, produce(context, topic, 1000, **{"linger.ms": 5}))
-    writers.add("idempotent", 1000, produce(context, topic, 1000, **{"enable.idempotence": True}))
+        writers.add(f"kafka-{i}", 400, produce(context, topic, 400, pause=0.005, **{"linger.ms": 5}))
+    writers.add("idempotent", 400, produce(context, topic, 400, pause=0.005, **{"enable.idempotence": True}))
     writers.add("slow", 150, produce(context, topic, 150, pause=0.02, **{"linger.ms": 0}))
     write_together(context, topic, 1, writers)
 
@@ -246,6 +246,6 @@ def on_many_partitions_locked_in_any_order(context):
     for i in range(3):
         writers.add(f"batch-{i}", 300, enqueue_in_batches(context, topic, 6, 15, 20))
     for i in range(3):
-        writers.add(f"kafka-{i}", 1500, produce(context, topic, 1500, pause=0.001, **{"linger.ms": 5}))
-    writers.add("idempotent", 1500, produce(context, topic, 1500, **{"enable.idempotence": True}))
+        writers.add(f"kafka-{i}", 500, produce(context, topic, 500, pause=0.005, **{"linger.ms": 5}))
+    writers.add("idempotent", 500, produce(context, topic, 500, pause=0.005, **{"enable.idempotence": True}))
     write_together(context, topic, 6, writers)

@@ -8,6 +8,8 @@ from pgqueue_alone import HEADERS, KEYS
 from sides import MIME, Queue, kafka_read
 
 TOPIC = "written-before-the-gateway"
+#: Seconds that the worker which dies holds its leases.
+LEASE_SECONDS = 1.0
 
 
 class History:
@@ -26,7 +28,7 @@ class History:
             for i, key in enumerate(KEYS * 5):
                 self._enqueue(queue, key, b"%d" % i, HEADERS[: i % 5], snappy=i % 2 == 0)
             # Of one group some are acknowledged, with a gap, and the rest is leased to a worker that died.
-            received = queue.receive(TOPIC, "halfway", visible_after=0.5)
+            received = queue.receive(TOPIC, "halfway", visible_after=LEASE_SECONDS)
             self.acknowledged = [message for i, message in enumerate(received) if i % 3 != 2]
             queue.commit("halfway", self.acknowledged)
 
@@ -65,6 +67,7 @@ class History:
             assert record.timestamp == int(handle.enqueued_at.timestamp() * 1000), (record, handle)
 
     def the_group_goes_on_where_it_was(self):
+        time.sleep(LEASE_SECONDS)
         acknowledged = {message.handle for message in self.acknowledged}
         with Queue(self.context) as queue:
             rest = {message.handle for message in queue.drain(TOPIC, "halfway")}
