@@ -18,7 +18,7 @@ use kafka_protocol::{
     },
     protocol::StrBytes,
 };
-use store::MAX_PARTITIONS;
+use store::{MAX_PARTITIONS, StoreError};
 use uuid::Uuid;
 use wire::{ErrorCode, TopicName};
 
@@ -103,7 +103,7 @@ async fn create(
 async fn check_absent(ctx: &RequestContext, name: &TopicName) -> Result<(), Refusal> {
     match ctx.shared.store.topic(name.as_str()).await {
         Ok(None) => Ok(()),
-        Ok(Some(_)) => Err(Refusal::new(ErrorCode::TopicAlreadyExists, format!("topic {name} exists already"))),
+        Ok(Some(_)) => Err(already_exists(name)),
         Err(error) => Err(Refusal::from_store(&error, ApiKey::CreateTopics)),
     }
 }
@@ -116,8 +116,14 @@ async fn store(
 ) -> Result<Uuid, Refusal> {
     match topics::create(ctx, name, partitions, configs).await {
         Ok(topic) => Ok(topic.topic_id),
+        Err(StoreError::AlreadyExists(_)) => Err(already_exists(name)),
         Err(error) => Err(Refusal::from_store(&error, ApiKey::CreateTopics)),
     }
+}
+
+/// In Kafka's words, which scripts around its tools look for.
+fn already_exists(name: &TopicName) -> Refusal {
+    Refusal::new(ErrorCode::TopicAlreadyExists, format!("Topic '{name}' already exists."))
 }
 
 /// Partitions of a topic without an assignment; checks the replication factor too.
