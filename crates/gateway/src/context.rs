@@ -15,6 +15,7 @@ use crate::{
     config::{HostPort, ServerConfig},
     net::{budget::Budgets, log_limit::LogLimit, shutdown::Shutdown},
     readiness::Readiness,
+    topics::LastList,
 };
 
 /// Leader epoch of every partition. There is one leader, this node, so it never changes
@@ -35,6 +36,7 @@ pub struct Shared {
     pub(crate) frame_limits: FrameLimits,
     pub(crate) budgets: Budgets,
     pub(crate) log_limit: LogLimit,
+    pub(crate) last_list: LastList,
 }
 
 /// One request's surroundings.

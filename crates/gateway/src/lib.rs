@@ -99,6 +99,7 @@ impl Gateway {
             shutdown: Shutdown::default(),
             readiness: Readiness::default(),
             log_limit: Default::default(),
+            last_list: Default::default(),
         });
         shared.shutdown.spawn(http::run(http, shared.clone()));
         let prepared = match first_look(&shared).await {

@@ -7,9 +7,9 @@
 //! by id with v12.
 //!
 //! Versions before 13 have no error for the whole answer. While Postgres is away each topic asked
-//! for gets LEADER_NOT_AVAILABLE. The list of all topics is then sent without brokers, which
-//! clients take for "nothing learnt, ask again" (Java: `NetworkClient.handleSuccessfulResponse`);
-//! an empty list of topics beside a broker would mean that all topics are gone.
+//! for gets LEADER_NOT_AVAILABLE, and the list of all topics is the last one known. Without one the
+//! answer has no brokers either, which clients take for "nothing learnt, ask again" (Java:
+//! `NetworkClient.handleSuccessfulResponse`); no topics beside a broker would mean that all are gone.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub async fn handle(
 ) -> Result<MetadataResponse, ApiError> {
     let topics = match wanted(version, request) {
         None => {
-            let all = ctx.shared.store.all_topics().await?;
+            let all = ctx.shared.last_list.all(&ctx.shared.store).await?;
             all.iter().map(|topic| found(ctx, request, topic)).collect()
         }
         Some(wanted) if wanted.iter().any(|topic| is_malformed(version, topic)) => {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use gateway::{Gateway, StartError, config::Config};
-use kafka_protocol::messages::ApiVersionsRequest;
+use kafka_protocol::messages::{ApiVersionsRequest, MetadataRequest};
 use local_postgres::StopMode;
 use testkit::{Client, TestDatabase, TestGateway};
 use tokio::{
@@ -52,6 +52,8 @@ async fn readiness_follows_postgres_and_clients_recover() {
     let mut client = gateway.client().await;
     client.call(12, metadata("t")).await;
     client.call(9, produce("t", -1, batch(b"before"))).await;
+    let all = MetadataRequest::default().with_topics(None);
+    assert_eq!(client.call(12, all.clone()).await.topics.len(), 1);
 
     gateway.database().server().stop(StopMode::Immediate).unwrap();
     let reason = wait_for_readiness(gateway.http_address(), 503).await;
@@ -59,6 +61,9 @@ async fn readiness_follows_postgres_and_clients_recover() {
     assert_eq!(get(gateway.http_address(), "/health/live").await.0, 200);
     let refused = client.call(9, produce("t", -1, batch(b"during"))).await;
     assert_eq!(refused.responses[0].partition_responses[0].error_code, 19);
+    // A consumer that subscribes by pattern must not think that its topics are gone.
+    let known = client.call(12, all).await;
+    assert_eq!((known.topics.len(), known.brokers.len()), (1, 1));
 
     gateway.database().server().restart().unwrap();
     wait_for_readiness(gateway.http_address(), 200).await;
@@ -74,6 +79,8 @@ async fn a_start_without_postgres_is_made_up_for() {
     assert_eq!(get(gateway.http_address(), "/health/ready").await.0, 503);
     let mut client = gateway.client().await;
     assert_eq!(client.call(12, metadata("t")).await.topics[0].error_code, 5);
+    let all = client.call(12, MetadataRequest::default().with_topics(None)).await;
+    assert_eq!((all.topics.len(), all.brokers.len()), (0, 0), "nothing is known, not even that there is nothing");
     gateway.database().server().restart().unwrap();
     wait_for_readiness(gateway.http_address(), 200).await;
     assert_eq!(client.call(12, metadata("t")).await.topics[0].error_code, 0);
