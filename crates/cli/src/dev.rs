@@ -1,22 +1,26 @@
 //! `dev`: a private Postgres, its schema and a gateway, with one command.
 
 use std::{
-    fs::{OpenOptions, Permissions},
-    io::Write,
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
-    path::Path,
+    env,
+    fs::{self, OpenOptions, Permissions},
+    hash::{DefaultHasher, Hash, Hasher},
+    io::{self, Write},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink},
+    path::{Path, PathBuf},
 };
 
 use gateway::Handle;
-use local_postgres::{LocalPostgres, Settings};
+use local_postgres::{Error, LocalPostgres, Settings};
 use tokio::runtime::Runtime;
 
 use crate::{Failure, serve, settings::DevOptions};
 
+const DEFAULT_DATA_DIR: &str = ".dev/data";
+
 /// Not within the runtime, because starting and stopping Postgres blocks.
 pub(crate) fn run(runtime: &Runtime, options: DevOptions) -> Result<(), Failure> {
-    let postgres = LocalPostgres::start(&options.data_dir, Settings::default()).map_err(Failure::failed)?;
-    write_url(&options.data_dir.join("url"), &postgres.url())?;
+    let postgres = start_postgres(options.data_dir.as_deref()).map_err(Failure::failed)?;
+    write_url(&postgres.dir().join("url"), &postgres.url())?;
     let mut config = options.config;
     config.database.database_url = Some(postgres.url());
     let tables = format!("{}.{}", config.database.schema, config.database.table_prefix);
@@ -27,6 +31,45 @@ pub(crate) fn run(runtime: &Runtime, options: DevOptions) -> Result<(), Failure>
     });
     drop(postgres);
     served
+}
+
+fn start_postgres(data_dir: Option<&Path>) -> Result<LocalPostgres, Error> {
+    if let Some(dir) = data_dir {
+        return LocalPostgres::start(dir, Settings::default());
+    }
+    match LocalPostgres::start(DEFAULT_DATA_DIR, Settings::default()) {
+        // Root's own home, usually, and Postgres does not run as root: keep the data where its user
+        // can go, and show it where people look for it.
+        Err(Error::Unreachable { .. }) => {
+            let outside = outside_data_dir();
+            link(Path::new(DEFAULT_DATA_DIR), &outside)
+                .map_err(|source| Error::Io { path: DEFAULT_DATA_DIR.into(), source })?;
+            LocalPostgres::start(outside, Settings::default())
+        }
+        started => started,
+    }
+}
+
+/// One for each working directory.
+fn outside_data_dir() -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    env::current_dir().unwrap_or_default().hash(&mut hasher);
+    PathBuf::from(format!("/var/lib/pgqueue-gateway-dev-{:016x}", hasher.finish()))
+}
+
+/// Makes `from` a link to `to`; an empty directory may stand there.
+fn link(from: &Path, to: &Path) -> io::Result<()> {
+    if fs::read_link(from).is_ok_and(|target| target == to) {
+        return Ok(());
+    }
+    if let Some(parent) = from.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match fs::remove_dir(from) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    symlink(to, from)
 }
 
 /// For `psql "$(cat .dev/data/url)"`. It holds a password, so nobody else may read it.

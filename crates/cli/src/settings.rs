@@ -22,9 +22,9 @@ Exit codes:
   2  settings refused: unknown, invalid or contradictory
 
 Every flag is also an environment variable, PGQUEUE_GATEWAY_ and the flag's name in capitals with
-underscores. DataHub's variables DATAHUB_PGQUEUE_SCHEMA, _TABLE_PREFIX, _DATASOURCE_URL, _USERNAME,
-_PASSWORD, _MIN_CONNECTIONS, _MAX_CONNECTIONS, _TOPIC_DEFAULT_PARTITION_COUNT and
-_PAYLOAD_COMPRESSION apply where neither is given.";
+underscores. DataHub's variables DATAHUB_PGQUEUE_SCHEMA, _TABLE_PREFIX, _DATASOURCE_URL,
+_DATASOURCE_USERNAME, _DATASOURCE_PASSWORD, _MIN_CONNECTIONS, _MAX_CONNECTIONS,
+_TOPIC_DEFAULT_PARTITION_COUNT and _PAYLOAD_COMPRESSION apply where neither is given.";
 
 /// Kafka clients read and write the pgQueue tables in Postgres.
 #[derive(Debug, Parser)]
@@ -38,7 +38,7 @@ pub(crate) struct Cli {
     pub(crate) log_format: LogFormat,
 
     /// What is logged: a level, or levels by module as in "info,gateway=debug"
-    #[arg(long, global = true, env = "PGQUEUE_GATEWAY_LOG", default_value = "info", value_name = "FILTER")]
+    #[arg(long, global = true, env = "PGQUEUE_GATEWAY_LOG", default_value = "info,sqlx=error", value_name = "FILTER")]
     pub(crate) log: String,
 }
 
@@ -66,9 +66,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct DevOptions {
-    /// Directory of the private Postgres; kept, and used again by the next run
-    #[arg(long, env = "PGQUEUE_GATEWAY_DATA_DIR", default_value = ".dev/data", value_name = "DIR")]
-    pub(crate) data_dir: PathBuf,
+    /// Directory of the private Postgres; kept, and used again by the next run [default: .dev/data]
+    #[arg(long, env = "PGQUEUE_GATEWAY_DATA_DIR", value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) config: Config,
