@@ -23,7 +23,13 @@ pub struct Config {
 #[command(next_help_heading = "Postgres")]
 pub struct DatabaseConfig {
     /// Connection URL: postgres://USER:PASSWORD@HOST:PORT/DATABASE
-    #[arg(long, env = "PGQUEUE_GATEWAY_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "PGQUEUE_GATEWAY_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        hide_default_value = true
+    )]
     pub database_url: Option<String>,
 
     /// Schema that holds the pgQueue tables
