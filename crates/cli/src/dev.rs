@@ -24,11 +24,8 @@ pub(crate) fn run(runtime: &Runtime, options: DevOptions) -> Result<(), Failure>
     let mut config = options.config;
     config.database.database_url = Some(postgres.url());
     let tables = format!("{}.{}", config.database.schema, config.database.table_prefix);
-    let served = runtime.block_on(async {
-        let handle = serve::start(config).await?;
-        say_what_to_try(&handle, &postgres.url(), &tables);
-        serve::until_signal(handle).await
-    });
+    let url = postgres.url();
+    let served = runtime.block_on(serve::run_and_tell(config, |handle| say_what_to_try(handle, &url, &tables)));
     drop(postgres);
     served
 }
@@ -82,12 +79,11 @@ fn write_url(path: &Path, url: &str) -> Result<(), Failure> {
     written.map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
 }
 
-#[expect(clippy::print_stdout, reason = "the output of this subcommand")]
 fn say_what_to_try(handle: &Handle, url: &str, tables: &str) {
-    let kafka = handle.kafka_addr();
-    println!(
+    let (kafka, http) = (handle.kafka_addr(), handle.http_addr());
+    let text = format!(
         "
-Kafka on {kafka}, health on http://{}/health/ready
+Kafka on {kafka}, health on http://{http}/health/ready
 Postgres at {url}
 
 Try, in another terminal:
@@ -96,7 +92,8 @@ Try, in another terminal:
   psql \"{url}\" -c \"select partition_id, enqueue_seq, convert_from(payload, 'UTF8') from {tables}_message order by id desc limit 5\"
 
 Ctrl-C ends both; the data stays and the next run goes on with it.
-",
-        handle.http_addr(),
+"
     );
+    // Whoever closed standard output does not want to read it; the gateway runs all the same.
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }

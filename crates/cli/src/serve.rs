@@ -2,38 +2,58 @@
 
 use gateway::{Gateway, Handle, StartError, config::Config};
 use store::StoreError;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::info;
 
 use crate::Failure;
 
 pub(crate) async fn run(config: Config) -> Result<(), Failure> {
-    let handle = start(config).await?;
-    until_signal(handle).await
+    run_and_tell(config, |_| {}).await
 }
 
-pub(crate) async fn start(config: Config) -> Result<Handle, Failure> {
-    Gateway::start(config).await.map_err(|error| match &error {
+/// Serves, and calls `tell` once the gateway listens. A signal that comes before ends the start; one
+/// that comes later drains the gateway; a second one ends at once.
+pub(crate) async fn run_and_tell(config: Config, tell: impl FnOnce(&Handle)) -> Result<(), Failure> {
+    let mut signals = Signals::new()?;
+    let handle = tokio::select! {
+        started = Gateway::start(config) => started.map_err(failure)?,
+        _ = signals.next() => return Ok(()),
+    };
+    tell(&handle);
+    let signal = signals.next().await;
+    info!(signal, "finishing running requests");
+    tokio::select! {
+        _ = handle.shutdown() => Ok(()),
+        signal = signals.next() => Err(Failure::failed(format!("ended by a second signal, {signal}"))),
+    }
+}
+
+fn failure(error: StartError) -> Failure {
+    match &error {
         StartError::Settings(_) | StartError::NoDatabase | StartError::Database(StoreError::InvalidConfig(_)) => {
             Failure::refused(error)
         }
         StartError::Listen { .. } | StartError::Database(_) => Failure::failed(error),
-    })
+    }
 }
 
-/// Serves until a signal asks to end, then drains. A second signal ends at once, as its default
-/// action does.
-pub(crate) async fn until_signal(handle: Handle) -> Result<(), Failure> {
-    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::failed)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::failed)?;
-    let name = tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    };
-    info!(signal = name, "finishing running requests");
-    tokio::select! {
-        _ = handle.shutdown() => Ok(()),
-        _ = terminate.recv() => Err(Failure::failed("ended by a second signal")),
-        _ = interrupt.recv() => Err(Failure::failed("ended by a second signal")),
+/// What ends the process in order.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(Failure::failed);
+        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    /// The name of the next one.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
     }
 }
