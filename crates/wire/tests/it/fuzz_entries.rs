@@ -1,5 +1,8 @@
 //! The entries of the fuzz targets over recorded bytes, damaged ones and noise, with a fixed seed.
 
+use std::fs;
+use std::path::Path;
+
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -48,18 +51,50 @@ fn requests() {
     }
 }
 
+/// The recorded files, which are the seed corpus of the fuzz targets too: those of `folder` itself, those of
+/// its clients.
+fn recorded(folder: &Path) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let (mut own, mut of_clients) = (Vec::new(), Vec::new());
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            of_clients.extend(recorded(&path).0);
+        } else if path.extension().is_some_and(|extension| extension == "bin") {
+            own.push(fs::read(path).unwrap());
+        }
+    }
+    (own, of_clients)
+}
+
+#[test]
+fn requests_of_clients() {
+    let mut rng = StdRng::seed_from_u64(3);
+    let (_, frames) = recorded(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/requests"));
+    assert!(frames.len() > 50);
+    for frame in &frames {
+        assert!(entry::request_decode(frame) || is_api_versions(frame));
+        for _ in 0..50 {
+            let mut frame = frame.clone();
+            damage(&mut rng, &mut frame);
+            entry::request_decode(&frame);
+        }
+    }
+}
+
+/// Clients ask for versions of ApiVersions that are not served.
+fn is_api_versions(frame: &[u8]) -> bool {
+    frame[4..6] == [0, 18]
+}
+
 #[test]
 fn batches() {
     let mut rng = StdRng::seed_from_u64(2);
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/batches");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let batches: Vec<_> = files
-        .filter(|path| path.extension().is_some_and(|extension| extension == "bin"))
-        .map(|path| std::fs::read(path).unwrap())
-        .collect();
-    assert!(batches.len() > 10);
+    let (batches, of_clients) = recorded(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/batches"));
+    assert!(batches.len() > 10 && of_clients.len() > 10);
     for batch in &batches {
         assert!(entry::batch_view(batch));
+    }
+    // A file of a client may hold several batches.
+    for batch in batches.iter().chain(&of_clients) {
         for _ in 0..100 {
             let mut batch = batch.clone();
             damage(&mut rng, &mut batch);

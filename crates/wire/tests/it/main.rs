@@ -8,5 +8,6 @@ mod fuzz_entries;
 mod golden;
 mod messages;
 mod produced;
+mod recorded;
 mod requests;
 mod responses;
