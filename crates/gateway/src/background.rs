@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rand::Rng;
-use store::{Backoff, Checkpoint, MigrateOptions, StoreError};
+use store::{Backoff, MigrateOptions, StoreError};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -18,8 +18,8 @@ const UPKEEP: Duration = Duration::from_secs(600);
 const READINESS: Duration = Duration::from_secs(2);
 /// One look of this many is at the schema too, which takes several statements.
 const SCHEMA_LOOK: u32 = 15;
-/// Between two writes of the ledger: far more often than the shortest retention.
-const LEDGER: Duration = Duration::from_secs(60);
+/// Between two looks at the sequence ledger: far less than the shortest retention, an hour.
+const LEDGER: Duration = Duration::from_secs(300);
 
 /// Starts all of them; each ends when the gateway drains.
 pub(crate) fn start(shared: &Arc<Shared>, prepared: bool) {
@@ -34,7 +34,7 @@ pub(crate) fn start(shared: &Arc<Shared>, prepared: bool) {
     };
     task(|shared, prepared| Box::pin(keep_ready(shared, prepared)));
     task(|shared, _| Box::pin(keep_time_partitions(shared)));
-    task(|shared, _| Box::pin(write_ledger(shared)));
+    task(|shared, _| Box::pin(keep_ledger(shared)));
     task(|shared, _| Box::pin(async move { shared.store.watch(CancellationToken::new()).await }));
 }
 
@@ -105,15 +105,23 @@ async fn keep_time_partitions(shared: Arc<Shared>) {
     }
 }
 
-async fn write_ledger(shared: Arc<Shared>) {
-    let mut checkpoint = Checkpoint::default();
+/// The first look comes at once: the last gateway may have been killed.
+async fn keep_ledger(shared: Arc<Shared>) {
+    let mut backoff = retry();
     loop {
-        sleep(jittered(LEDGER)).await;
-        if let Err(error) = shared.store.checkpoint_ledger(&mut checkpoint).await
-            && !error.is_retriable()
-        {
-            warn!(%error, "cannot write the sequence ledger; will try again");
-        }
+        let pause = match shared.store.update_ledger().await {
+            Ok(_) => {
+                backoff = retry();
+                jittered(LEDGER)
+            }
+            Err(error) => {
+                if !error.is_retriable() && shared.readiness.reason().is_none() {
+                    warn!(%error, "cannot write the sequence ledger; will try again");
+                }
+                backoff.next_delay()
+            }
+        };
+        sleep(pause).await;
     }
 }
 

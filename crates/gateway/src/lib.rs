@@ -141,6 +141,9 @@ impl Handle {
         self.shared.store.close_appends();
         in_time &= timeout(LAST_WRITES, async { while self.writers.join_next().await.is_some() {} }).await.is_ok();
         self.writers.abort_all();
+        // The next start may be later than the retention. It is no failure of this shutdown when
+        // Postgres is away: the start looks at the ledger too.
+        let _ = timeout(LAST_WRITES, self.shared.store.update_ledger()).await;
         in_time &= timeout(LAST_WRITES, self.shared.store.close()).await.is_ok();
         if !in_time {
             warn!("some requests did not finish in time and were cut off");

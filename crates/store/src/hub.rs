@@ -32,8 +32,6 @@ struct Tail {
     bounds: Option<Bounds>,
     waiters: Vec<Arc<Waiter>>,
     last_wait: Option<Instant>,
-    /// End of this gateway's last append, for the ledger.
-    appended: i64,
 }
 
 /// One parked fetch: woken when enough bytes have been appended to the partitions it watches.
@@ -62,9 +60,8 @@ fn lock(tail: &Mutex<Tail>) -> MutexGuard<'_, Tail> {
 impl Hub {
     /// An append of this gateway was committed; `high_watermark` is the new end.
     pub(crate) fn appended(&self, partition: PartitionKey, high_watermark: i64, bytes: usize) {
-        let tail = self.tails.entry(partition).or_default();
+        let Some(tail) = self.tails.get(&partition) else { return };
         let mut tail = lock(&tail);
-        tail.appended = tail.appended.max(high_watermark);
         if let Some(bounds) = &mut tail.bounds {
             bounds.high_watermark = bounds.high_watermark.max(high_watermark);
         }
@@ -101,12 +98,6 @@ impl Hub {
         let is_watched =
             |tail: &Tail| !tail.waiters.is_empty() || tail.last_wait.is_some_and(|at| at.elapsed() < watch::LINGER);
         self.tails.iter().filter(|tail| is_watched(&lock(tail))).map(|tail| *tail.key()).collect()
-    }
-
-    /// Ends of all partitions that this gateway has met.
-    pub(crate) fn high_watermarks(&self) -> Vec<(PartitionKey, i64)> {
-        let end = |tail: &Tail| tail.bounds.map_or(tail.appended, |bounds| bounds.high_watermark);
-        self.tails.iter().map(|tail| (*tail.key(), end(&lock(&tail)))).collect()
     }
 
     /// Drops what is known of a deleted topic and wakes who waits for it.

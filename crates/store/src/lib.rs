@@ -31,7 +31,6 @@ pub use catalog::{MAX_PARTITIONS, NewTopic, Topic};
 pub use config::StoreConfig;
 pub use error::{Backoff, StoreError};
 pub use hub::{Bounds, Subscription};
-pub use ledger::Checkpoint;
 pub use maintenance::{PartitionInterval, PartitionManager, TimePartitions};
 pub use migrate::{MigrateOptions, MigrateReport, SchemaProfile, SchemaStatus};
 pub use partition::PartitionKey;

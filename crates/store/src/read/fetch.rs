@@ -14,6 +14,15 @@ const MAX_ROWS: i64 = 20_000;
 /// A row's weight beside its payload, for guessing how many rows fill a byte limit.
 const LEAST_ROW_BYTES: usize = 64;
 
+/// How much one read may return.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadLimit {
+    /// Bytes of the record batches.
+    pub max_bytes: usize,
+    /// The first record comes even if it is larger (KIP-74: a consumer must get past it).
+    pub at_least_one: bool,
+}
+
 /// What one read found.
 #[derive(Debug)]
 pub struct Fetched {
@@ -32,7 +41,7 @@ pub enum ReadError {
 }
 
 impl Store {
-    /// Reads records from `offset` on, about `max_bytes` of them, but at least one if there is one.
+    /// Reads records from `offset` on, as many as `limit` lets in.
     ///
     /// `known` is where the caller believes the log to be ([`Store::known_bounds`]); at its end
     /// nothing is asked of Postgres.
@@ -43,7 +52,7 @@ impl Store {
         &self,
         partition: PartitionKey,
         offset: i64,
-        max_bytes: usize,
+        limit: ReadLimit,
         known: Bounds,
     ) -> Result<Fetched, ReadError> {
         let mut bounds = known;
@@ -57,7 +66,7 @@ impl Store {
         if offset == bounds.high_watermark {
             return Ok(Fetched { records: Bytes::new(), bounds });
         }
-        let range = self.read_range(partition, offset, max_bytes, bounds.leader_epoch).await?;
+        let range = self.read_range(partition, offset, limit, bounds.leader_epoch).await?;
         if range.first_offset != Some(offset) {
             // Records are missing here: a gap inside the log is legal, but if retention has passed
             // the offset the client has to know.
@@ -79,10 +88,10 @@ impl Store {
         &self,
         partition: PartitionKey,
         offset: i64,
-        max_bytes: usize,
+        limit: ReadLimit,
         leader_epoch: i32,
     ) -> Result<Range, StoreError> {
-        let row_limit = (max_bytes / LEAST_ROW_BYTES + 1).min(MAX_ROWS as usize) as i64;
+        let row_limit = (limit.max_bytes / LEAST_ROW_BYTES + 1).min(MAX_ROWS as usize) as i64;
         let mut connection = self.acquire().await?;
         let mut rows = self
             .statements()
@@ -91,13 +100,13 @@ impl Store {
             .bind(partition.partition_id)
             .bind(offset + 1)
             .bind(row_limit)
-            .bind(max_bytes as i64)
+            .bind(limit.max_bytes as i64)
             .fetch(&mut *connection);
-        let mut range = RangeBuilder::new(leader_epoch);
+        let mut range = RangeBuilder::new(leader_epoch, limit);
+        // The statement's limit is a guess from the bytes in the table: a record has a frame and a
+        // compressed payload grows. The few rows that are left over are read again by the next fetch.
         while let Some(row) = rows.try_next().await? {
-            // Compressed payloads grow, so the statement's limit is not the last word; the few rows
-            // that are left over are read again by the next fetch.
-            if range.size() < max_bytes || range.is_empty() {
+            if !range.is_full {
                 range.push(row::decode(&row)?);
             }
         }
@@ -114,6 +123,9 @@ struct Range {
 /// Packs records into as few batches as their timestamp types allow.
 struct RangeBuilder {
     leader_epoch: i32,
+    limit: ReadLimit,
+    /// A record was left out, and so is everything after it.
+    is_full: bool,
     finished: BytesMut,
     open: Option<(TimestampType, BatchBuilder)>,
     first_offset: Option<i64>,
@@ -121,22 +133,26 @@ struct RangeBuilder {
 }
 
 impl RangeBuilder {
-    fn new(leader_epoch: i32) -> Self {
-        Self { leader_epoch, finished: BytesMut::new(), open: None, first_offset: None, next_offset: 0 }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.first_offset.is_none()
-    }
-
-    fn size(&self) -> usize {
-        self.finished.len() + self.open.as_ref().map_or(0, |(_, batch)| batch.encoded_size())
+    fn new(leader_epoch: i32, limit: ReadLimit) -> Self {
+        Self {
+            leader_epoch,
+            limit,
+            is_full: false,
+            finished: BytesMut::new(),
+            open: None,
+            first_offset: None,
+            next_offset: 0,
+        }
     }
 
     fn push(&mut self, record: RecordRow<'_>) {
         let offset = record.seq - 1;
         self.first_offset.get_or_insert(offset);
         self.next_offset = offset + 1;
+        if !self.has_room(&record) {
+            self.is_full = true;
+            return;
+        }
         let timestamp_type =
             if record.log_append_time { TimestampType::LogAppendTime } else { TimestampType::CreateTime };
         if self.open.as_ref().is_some_and(|(open_type, _)| *open_type != timestamp_type) {
@@ -147,6 +163,22 @@ impl RangeBuilder {
             self.close();
             let _ = self.try_push(&record, timestamp_type);
         }
+    }
+
+    fn has_room(&self, record: &RecordRow<'_>) -> bool {
+        if self.limit.at_least_one && self.finished.is_empty() && self.open.is_none() {
+            return true;
+        }
+        let offset = record.seq - 1;
+        let value = record.value.as_ref().map(|value| value.as_slice());
+        let headers = record.headers.iter().map(|header| (header.key.as_slice(), header.value.as_deref()));
+        let open = match &self.open {
+            // It may take a batch of its own: counted as if it did.
+            Some((TimestampType::LogAppendTime, batch)) => HEADER_LEN + batch.encoded_size_with(offset, record.timestamp, record.key, value, headers),
+            Some((TimestampType::CreateTime, batch)) => batch.encoded_size_with(offset, record.timestamp, record.key, value, headers),
+            None => 0,
+        };
+        self.finished.len() + open <= self.limit.max_bytes
     }
 
     fn try_push(

@@ -5,5 +5,5 @@ mod fetch;
 mod row;
 mod timestamp;
 
-pub use fetch::{Fetched, ReadError};
+pub use fetch::{Fetched, ReadError, ReadLimit};
 pub use timestamp::OffsetAndTimestamp;

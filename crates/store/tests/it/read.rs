@@ -91,7 +91,8 @@ async fn what_went_in_comes_out() {
     let log = Log::create(&database, 1).await;
     let parts: [Option<&[u8]>; 6] =
         [None, Some(b""), Some(b"text"), Some("ünïcode".as_bytes()), Some(b"\0nul"), Some(b"\xff\xfe")];
-    let header_sets: [&[(&[u8], Option<&[u8]>)]; 4] = [
+    type Headers<'a> = &'a [(&'a [u8], Option<&'a [u8]>)];
+    let header_sets: [Headers; 4] = [
         &[],
         &[(b"a", Some(b"1")), (b"a", None), (b"a", Some(b""))],
         &[(b"", Some(b"\0\xff"))],
