@@ -55,6 +55,21 @@ impl Default for FrameLimits {
 }
 
 impl FrameLimits {
+    /// Looks at the size field alone, before anything else has come.
+    ///
+    /// # Errors
+    /// [`FrameError::TooSmall`] when the size is negative or cannot hold a request header,
+    /// [`FrameError::Oversized`] when no API may send as much.
+    pub fn check_size(&self, size: [u8; 4]) -> Result<(), FrameError> {
+        let claimed = i32::from_be_bytes(size);
+        let limit = self.produce.max(self.other);
+        match usize::try_from(claimed) {
+            Ok(size) if size > limit => Err(FrameError::Oversized { size, limit }),
+            Ok(size) if size >= SMALLEST_FRAME => Ok(()),
+            _ => Err(FrameError::TooSmall(claimed)),
+        }
+    }
+
     /// The number of bytes still to read after the head.
     ///
     /// # Errors
@@ -73,6 +88,8 @@ impl FrameLimits {
 pub enum FrameError {
     #[error("frame size {0} cannot hold a request")]
     TooSmall(i32),
+    #[error("frame of {size} bytes is larger than the limit of {limit}")]
+    Oversized { size: usize, limit: usize },
     #[error("frame of {size} bytes for API key {api_key} is larger than the limit of {limit}")]
     TooLarge { size: usize, limit: usize, api_key: i16 },
 }
@@ -95,6 +112,17 @@ mod tests {
             assert_eq!(head(size, 3), Err(FrameError::TooSmall(size)));
         }
         assert_eq!(head(10, -3), Ok(FrameHead { size: 10, api_key: -3, api_version: 7 }));
+    }
+
+    #[test]
+    fn sizes_alone() {
+        let limits = FrameLimits { produce: 1000, other: 100 };
+        let check = |size: i32| limits.check_size(size.to_be_bytes());
+        for size in [i32::MIN, -1, 0, 9] {
+            assert_eq!(check(size), Err(FrameError::TooSmall(size)));
+        }
+        assert_eq!((check(10), check(1000)), (Ok(()), Ok(())));
+        assert_eq!(check(1001), Err(FrameError::Oversized { size: 1001, limit: 1000 }));
     }
 
     #[test]

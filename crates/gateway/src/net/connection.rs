@@ -128,8 +128,13 @@ impl Connection {
 
     async fn read_request(&self, input: &mut BufReader<OwnedReadHalf>) -> Result<Pending, End> {
         let mut head = [0; 8];
-        input.read_exact(&mut head).await.map_err(|_| End::Gone)?;
+        let mut size = [0; 4];
+        input.read_exact(&mut size).await.map_err(|_| End::Gone)?;
         self.activity.touch();
+        head[..4].copy_from_slice(&size);
+        // Before more is waited for: a stranger may never send it.
+        self.shared.frame_limits.check_size(size).map_err(|error| refusal(&head, &error))?;
+        input.read_exact(&mut head[4..]).await.map_err(|_| End::Gone)?;
         let frame = FrameHead::parse(&head).map_err(|error| refusal(&head, &error))?;
         let size = self.shared.frame_limits.check(&frame).map_err(|error| refusal(&head, &error))?;
         let Some(api) = api::find(frame.api_key) else {

@@ -63,6 +63,9 @@ async fn strangers_on_the_port() {
         ("SaslHandshake", &frame(17, 1, b"\0\x05PLAIN")),
         ("client id longer than the frame", b"\0\0\0\x0a\0\x12\0\0\0\0\0\x01\x7f\xff"),
         ("nothing but ones", &[0xff; 4096]),
+        ("zero length and no more", b"\0\0\0\0"),
+        ("negative length and no more", b"\xff\xff\xff\xff"),
+        ("a length above all limits and no more", b"\x7f\xff\xff\xff"),
     ] {
         assert_closes(&gateway, what, bytes).await;
         assert_serves(&mut steady).await;
