@@ -72,14 +72,14 @@ fn try_again(api: ApiKey) -> ErrorCode {
 /// The code for a batch that a producer should not have sent (api.md 3.3).
 pub fn batch_error_code(error: &BatchError) -> ErrorCode {
     match error {
-        BatchError::Truncated { .. }
-        | BatchError::InvalidLength(_)
-        | BatchError::UnknownMagic(_)
-        | BatchError::CrcMismatch { .. } => ErrorCode::CorruptMessage,
+        BatchError::InvalidLength(_) | BatchError::UnknownMagic(_) | BatchError::CrcMismatch { .. } => {
+            ErrorCode::CorruptMessage
+        }
         BatchError::TooLarge { .. } | BatchError::DecompressedTooLarge { .. } => ErrorCode::MessageTooLarge,
         BatchError::UnknownCompression(_) => ErrorCode::UnsupportedCompressionType,
         BatchError::LogAppendTimeFromProducer => ErrorCode::InvalidTimestamp,
         BatchError::Empty
+        | BatchError::Truncated { .. }
         | BatchError::OldMagic(_)
         | BatchError::MoreThanOneBatch(_)
         | BatchError::Decompression { .. }
@@ -156,7 +156,7 @@ mod tests {
             (BatchError::Empty, 87),
             (BatchError::OldMagic(1), 87),
             (BatchError::CrcMismatch { stored: 0, computed: 1 }, 2),
-            (BatchError::Truncated { needed: 61, available: 3 }, 2),
+            (BatchError::Truncated { needed: 61, available: 3 }, 87),
             (BatchError::TooLarge { size: 2, limit: 1 }, 10),
             (BatchError::DecompressedTooLarge { limit: 1 }, 10),
             (BatchError::UnknownCompression(7), 76),

@@ -34,7 +34,9 @@ pub enum Effect {
 
 #[derive(Debug, Clone, Copy)]
 enum Rule {
-    Any,
+    /// `*`, or pairs of a partition and a broker as in `0:1,1:1`
+    /// (Kafka: `ThrottledReplicaListValidator`).
+    ThrottledReplicas,
     Boolean,
     Integer(i64, i64),
     Fraction,
@@ -78,7 +80,7 @@ macro_rules! topic_configs {
 }
 
 use Effect::Enforced;
-use Rule::{Any, Boolean, Fraction, Integer, ListOf, OneOf, Only};
+use Rule::{Boolean, Fraction, Integer, ListOf, OneOf, Only, ThrottledReplicas};
 
 topic_configs! {
     "cleanup.policy", List, "delete", Some("log.cleanup.policy"), ListOf(&["compact", "delete"]), Enforced;
@@ -91,9 +93,9 @@ topic_configs! {
     "file.delete.delay.ms", Long, "60000", Some("log.segment.delete.delay.ms"), Integer(0, i64::MAX), NO_FILES;
     "flush.messages", Long, "9223372036854775807", Some("log.flush.interval.messages"), Integer(1, i64::MAX), NO_FILES;
     "flush.ms", Long, "9223372036854775807", Some("log.flush.interval.ms"), Integer(0, i64::MAX), NO_FILES;
-    "follower.replication.throttled.replicas", List, "", None, Any, NO_REPLICAS;
+    "follower.replication.throttled.replicas", List, "", None, ThrottledReplicas, NO_REPLICAS;
     "index.interval.bytes", Int, "4096", Some("log.index.interval.bytes"), Integer(0, INT_MAX), NO_FILES;
-    "leader.replication.throttled.replicas", List, "", None, Any, NO_REPLICAS;
+    "leader.replication.throttled.replicas", List, "", None, ThrottledReplicas, NO_REPLICAS;
     "local.retention.bytes", Long, "-2", Some("log.local.retention.bytes"), Integer(-2, i64::MAX), NO_REMOTE;
     "local.retention.ms", Long, "-2", Some("log.local.retention.ms"), Integer(-2, i64::MAX), NO_REMOTE;
     "max.compaction.lag.ms", Long, "9223372036854775807", Some("log.cleaner.max.compaction.lag.ms"), Integer(1, i64::MAX), NO_CLEANER;
@@ -105,14 +107,14 @@ topic_configs! {
     "min.compaction.lag.ms", Long, "0", Some("log.cleaner.min.compaction.lag.ms"), Integer(0, i64::MAX), NO_CLEANER;
     "min.insync.replicas", Int, "1", Some("min.insync.replicas"), Integer(1, INT_MAX), NO_REPLICAS;
     "preallocate", Boolean, "false", Some("log.preallocate"), Boolean, NO_FILES;
-    "remote.copy.lag.bytes", Long, "0", None, Integer(-1, i64::MAX), NO_REMOTE;
-    "remote.copy.lag.ms", Long, "0", None, Integer(-1, i64::MAX), NO_REMOTE;
+    "remote.copy.lag.bytes", Long, "-1", Some("log.remote.copy.lag.bytes"), Integer(-1, i64::MAX), NO_REMOTE;
+    "remote.copy.lag.ms", Long, "0", Some("log.remote.copy.lag.ms"), Integer(-1, i64::MAX), NO_REMOTE;
     "remote.log.copy.disable", Boolean, "false", None, Boolean, NO_REMOTE;
     "remote.log.delete.on.disable", Boolean, "false", None, Boolean, NO_REMOTE;
     "remote.storage.enable", Boolean, "false", None, Only(&["false"], "there is no remote log storage"), NO_REMOTE;
     "retention.bytes", Long, "-1", Some("log.retention.bytes"), Integer(i64::MIN, i64::MAX), NO_CLEANER;
     "retention.ms", Long, "604800000", Some("log.retention.ms"), Integer(-1, i64::MAX), NO_CLEANER;
-    "segment.bytes", Int, "1073741824", Some("log.segment.bytes"), Integer(14, INT_MAX), NO_FILES;
+    "segment.bytes", Int, "1073741824", Some("log.segment.bytes"), Integer(1_048_576, INT_MAX), NO_FILES;
     "segment.index.bytes", Int, "10485760", Some("log.index.size.max.bytes"), Integer(4, INT_MAX), NO_FILES;
     "segment.jitter.ms", Long, "0", Some("log.roll.jitter.ms"), Integer(0, i64::MAX), NO_FILES;
     "segment.ms", Long, "604800000", Some("log.roll.ms"), Integer(1, i64::MAX), NO_FILES;
@@ -144,7 +146,8 @@ impl ConfigDef {
     fn check(&self, value: &str) -> Result<(), String> {
         let name = self.name;
         let expected = match self.rule {
-            Any => return Ok(()),
+            ThrottledReplicas if value == "*" || list(value).all(is_partition_and_broker) => return Ok(()),
+            ThrottledReplicas => "* or a list of partition:broker".to_owned(),
             Boolean if ["true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word)) => return Ok(()),
             Boolean => "true or false".to_owned(),
             Integer(min, max) => match value.parse::<i64>() {
@@ -165,6 +168,11 @@ impl ConfigDef {
         };
         Err(format!("invalid value {value:?} for configuration {name}: expected {expected}"))
     }
+}
+
+fn is_partition_and_broker(item: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    item.split_once(':').is_some_and(|(partition, broker)| is_number(partition) && is_number(broker))
 }
 
 /// Items of a list value, in Kafka's notation: separated by commas, blanks around them ignored.
@@ -283,6 +291,8 @@ mod tests {
             ("preallocate", "TRUE"),
             ("compression.type", "producer"),
             ("segment.bytes", " 1048576 "),
+            ("leader.replication.throttled.replicas", "*"),
+            ("leader.replication.throttled.replicas", "0:1,12:3"),
         ] {
             assert!(check(name, value).is_ok(), "{name}={value}");
         }
@@ -295,6 +305,8 @@ mod tests {
             ("message.timestamp.type", "createtime"),
             ("compression.type", "zstd"),
             ("remote.storage.enable", "true"),
+            ("segment.bytes", "1048575"),
+            ("leader.replication.throttled.replicas", "0:1,x"),
             ("no.such.config", "1"),
         ] {
             assert!(check(name, value).unwrap_err().contains(name), "{name}={value}");

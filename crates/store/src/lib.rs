@@ -34,7 +34,7 @@ pub use hub::{Bounds, Subscription};
 pub use maintenance::{PartitionInterval, PartitionManager, TimePartitions};
 pub use migrate::{MigrateOptions, MigrateReport, SchemaProfile, SchemaStatus};
 pub use partition::PartitionKey;
-pub use read::{Fetched, OffsetAndTimestamp, ReadError};
+pub use read::{Fetched, OffsetAndTimestamp, ReadError, ReadLimit};
 pub use tables::Tables;
 
 use append::Batcher;

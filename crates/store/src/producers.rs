@@ -17,15 +17,4 @@ impl Store {
             .fetch_one(&mut *connection)
             .await?)
     }
-
-    /// Was this id given to a producer, by whatever gateway?
-    ///
-    /// # Errors
-    /// As every statement.
-    pub async fn is_known_producer_id(&self, producer_id: i64) -> Result<bool, StoreError> {
-        let sequence = &self.tables().kafka_producer_id_seq;
-        let statement = format!("SELECT is_called AND $1 BETWEEN 1 AND last_value FROM {sequence}");
-        let mut connection = self.acquire().await?;
-        Ok(sqlx::query_scalar(AssertSqlSafe(statement)).bind(producer_id).fetch_one(&mut *connection).await?)
-    }
 }

@@ -1,7 +1,7 @@
 //! CreateTopics: new topics with partitions and configurations.
 //!
 //! Checks come in Apache Kafka's order (`ReplicationControlManager.createTopics`): duplicate, name,
-//! existing topic, configurations, assignment, partitions, replication factor. Once the answer is
+//! existing topic, configurations, assignment, replication factor, partitions. Once the answer is
 //! out, the topic works for every API. `validate_only` does all checks and writes nothing.
 //!
 //! Deliberate difference: any replication factor from 1 up is accepted, and 1 replica is reported.
@@ -9,7 +9,7 @@
 //! would have to refuse. A replica assignment may name any brokers for the same reason; it only
 //! gives the number of partitions. pgQueue's table allows 4096 of them at the most.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use kafka_protocol::{
     messages::{
@@ -30,10 +30,9 @@ use crate::{
     topics::{self, Refusal},
 };
 
-/// First version with "as the broker has it by default" (KIP-464).
-const BROKER_DEFAULTS: i16 = 4;
 /// First version whose answer describes the new topic (KIP-525).
 const DESCRIBED: i16 = 5;
+/// As the broker has it by default. KIP-464 gives it to clients from v4 on; Kafka takes it in all versions.
 const BROKER_DEFAULT: i32 = -1;
 
 pub async fn handle(
@@ -83,7 +82,7 @@ async fn create(
     )
     .map_err(|message| Refusal::new(ErrorCode::InvalidConfig, message))?;
     let partitions = match topic.assignments.is_empty() {
-        true => partition_count(version, topic, ctx.shared.config.num_partitions)?,
+        true => partition_count(topic, ctx.shared.config.num_partitions)?,
         false => assigned_partitions(topic)?,
     };
     let topic_id = match validate_only {
@@ -127,9 +126,14 @@ fn already_exists(name: &TopicName) -> Refusal {
 }
 
 /// Partitions of a topic without an assignment; checks the replication factor too.
-fn partition_count(version: i16, topic: &CreatableTopic, default: i32) -> Result<i32, Refusal> {
+fn partition_count(topic: &CreatableTopic, default: i32) -> Result<i32, Refusal> {
+    let factor = i32::from(topic.replication_factor);
+    if factor < 1 && factor != BROKER_DEFAULT {
+        let message = format!("replication factor is {factor}; it must be at least 1");
+        return Err(Refusal::new(ErrorCode::InvalidReplicationFactor, message));
+    }
     let partitions = match topic.num_partitions {
-        BROKER_DEFAULT if version >= BROKER_DEFAULTS => default,
+        BROKER_DEFAULT => default,
         count if count >= 1 => count,
         count => {
             let message = format!("number of partitions is {count}; it must be at least 1");
@@ -137,18 +141,11 @@ fn partition_count(version: i16, topic: &CreatableTopic, default: i32) -> Result
         }
     };
     check_maximum(partitions)?;
-    match i32::from(topic.replication_factor) {
-        BROKER_DEFAULT if version >= BROKER_DEFAULTS => Ok(partitions),
-        1.. => Ok(partitions),
-        factor => {
-            let message = format!("replication factor is {factor}; it must be at least 1");
-            Err(Refusal::new(ErrorCode::InvalidReplicationFactor, message))
-        }
-    }
+    Ok(partitions)
 }
 
 /// Partitions of a topic with an assignment, which must be numbered from 0 without a gap
-/// (Kafka: `ReplicationControlManager.createTopic`).
+/// and have the same number of brokers, each once (Kafka: `ReplicationControlManager.createTopic`).
 fn assigned_partitions(topic: &CreatableTopic) -> Result<i32, Refusal> {
     if topic.num_partitions != -1 || topic.replication_factor != -1 {
         let message = "partitions and replication factor must be -1 when replicas are assigned";
@@ -160,8 +157,21 @@ fn assigned_partitions(topic: &CreatableTopic) -> Result<i32, Refusal> {
     if !indexes.iter().zip(0..).all(|(index, expected)| *index == expected) {
         return refuse("partitions of the assignment must be numbered from 0 without a gap");
     }
-    if topic.assignments.iter().any(|assignment| assignment.broker_ids.is_empty()) {
-        return refuse("a partition is assigned to no broker");
+    let factor = topic.assignments.first().map_or(0, |assignment| assignment.broker_ids.len());
+    for assignment in &topic.assignments {
+        let brokers = &assignment.broker_ids;
+        if brokers.is_empty() {
+            return refuse("a partition is assigned to no broker");
+        }
+        if brokers.len() != factor {
+            return refuse("partitions are assigned to unequal numbers of brokers");
+        }
+        if brokers.iter().any(|broker| broker.0 < 0) {
+            return refuse("a broker id is negative");
+        }
+        if brokers.iter().collect::<HashSet<_>>().len() != factor {
+            return refuse("a partition is assigned to the same broker twice");
+        }
     }
     let partitions = i32::try_from(indexes.len()).unwrap_or(i32::MAX);
     check_maximum(partitions)?;
@@ -182,29 +192,30 @@ mod tests {
 
     use super::*;
 
-    fn count(version: i16, partitions: i32, factor: i16) -> Result<i32, i16> {
+    fn count(partitions: i32, factor: i16) -> Result<i32, i16> {
         let topic = CreatableTopic::default().with_num_partitions(partitions).with_replication_factor(factor);
-        partition_count(version, &topic, 2).map_err(|refusal| refusal.code.code())
+        partition_count(&topic, 2).map_err(|refusal| refusal.code.code())
     }
 
     #[test]
     fn partitions_and_replication_factor() {
-        assert_eq!(count(4, -1, -1), Ok(2));
-        assert_eq!(count(3, -1, 1), Err(37));
-        assert_eq!(count(3, 1, -1), Err(38));
-        assert_eq!(count(7, 5, 3), Ok(5));
-        assert_eq!(count(7, 0, 1), Err(37));
-        assert_eq!(count(7, -2, 1), Err(37));
-        assert_eq!(count(7, 4097, 1), Err(37));
-        assert_eq!(count(7, 1, 0), Err(38));
-        assert_eq!(count(7, 1, -2), Err(38));
+        assert_eq!(count(-1, -1), Ok(2));
+        assert_eq!(count(5, 3), Ok(5));
+        assert_eq!(count(0, 1), Err(37));
+        assert_eq!(count(-2, 1), Err(37));
+        assert_eq!(count(4097, 1), Err(37));
+        assert_eq!(count(1, 0), Err(38));
+        assert_eq!(count(1, -2), Err(38));
+        assert_eq!(count(0, 0), Err(38), "the replication factor is looked at first");
     }
 
     #[test]
-    fn assignments_are_numbered_from_zero() {
-        let assigned = |indexes: &[i32]| {
-            let assignments = indexes.iter().map(|index| {
-                CreatableReplicaAssignment::default().with_partition_index(*index).with_broker_ids(vec![BrokerId(9)])
+    fn assignments_are_whole_and_even() {
+        let assigned = |partitions: &[(i32, &[i32])]| {
+            let assignments = partitions.iter().map(|(index, brokers)| {
+                CreatableReplicaAssignment::default()
+                    .with_partition_index(*index)
+                    .with_broker_ids(brokers.iter().copied().map(BrokerId).collect())
             });
             let topic = CreatableTopic::default()
                 .with_num_partitions(-1)
@@ -212,8 +223,12 @@ mod tests {
                 .with_assignments(assignments.collect());
             assigned_partitions(&topic).map_err(|refusal| refusal.code.code())
         };
-        assert_eq!(assigned(&[1, 0, 2]), Ok(3));
-        assert_eq!(assigned(&[1, 2]), Err(39));
-        assert_eq!(assigned(&[0, 0]), Err(39));
+        assert_eq!(assigned(&[(1, &[9]), (0, &[8]), (2, &[9])]), Ok(3));
+        assert_eq!(assigned(&[(1, &[9]), (2, &[9])]), Err(39), "a gap");
+        assert_eq!(assigned(&[(0, &[9]), (0, &[9])]), Err(39), "twice");
+        assert_eq!(assigned(&[(0, &[])]), Err(39), "no broker");
+        assert_eq!(assigned(&[(0, &[9, 9])]), Err(39), "the same broker twice");
+        assert_eq!(assigned(&[(0, &[-1])]), Err(39), "no id");
+        assert_eq!(assigned(&[(0, &[1]), (1, &[1, 2])]), Err(39), "uneven");
     }
 }

@@ -1,10 +1,10 @@
 //! DeleteTopics: removes topics with all their records and offsets.
 //!
 //! From v6 on a topic may be named by its id (KIP-516); naming it both ways or neither is
-//! INVALID_REQUEST, as is naming it twice. `delete.topic.enable=false` gives
+//! INVALID_REQUEST. So is naming it twice, by whichever means: then it stays. `delete.topic.enable=false` gives
 //! TOPIC_DELETION_DISABLED, before v3 INVALID_REQUEST (Kafka: `ControllerApis.deleteTopics`).
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use kafka_protocol::{
     messages::{
@@ -37,14 +37,30 @@ pub async fn handle(
         let code = if version < 3 { ErrorCode::InvalidRequest } else { ErrorCode::TopicDeletionDisabled };
         return Ok(error_response(version, request, code));
     }
-    let mut deleted = HashSet::new();
-    let mut responses = Vec::new();
-    for state in states(version, request) {
-        responses.push(match delete(ctx, &state, &mut deleted).await {
+    let states = states(version, request);
+    let mut found = Vec::with_capacity(states.len());
+    let mut counts: HashMap<Uuid, usize> = HashMap::new();
+    for state in &states {
+        let topic = find(ctx, state).await;
+        if let Ok(topic) = &topic {
+            *counts.entry(topic.topic_id).or_default() += 1;
+        }
+        found.push(topic);
+    }
+    let mut responses = Vec::with_capacity(states.len());
+    for (state, topic) in states.iter().zip(found) {
+        let count = topic.as_ref().map_or(Some(1), |topic| counts.remove(&topic.topic_id));
+        let result = match (topic, count) {
+            (_, None) => continue, // the first of its name has answered for it
+            (Ok(topic), Some(1)) => delete(ctx, topic).await,
+            (Ok(_), Some(_)) => Err(ErrorCode::InvalidRequest),
+            (Err(code), _) => Err(code),
+        };
+        responses.push(match result {
             Ok(topic) => DeletableTopicResult::default()
                 .with_name(Some(TopicName(StrBytes::from_string(topic.name.clone()))))
                 .with_topic_id(topic.topic_id),
-            Err(code) => failed(version, &state, code),
+            Err(code) => failed(version, state, code),
         });
     }
     Ok(DeleteTopicsResponse::default().with_responses(responses))
@@ -63,25 +79,23 @@ fn states(version: i16, request: &DeleteTopicsRequest) -> Vec<DeleteTopicState> 
     request.topic_names.iter().map(|name| DeleteTopicState::default().with_name(Some(name.clone()))).collect()
 }
 
-async fn delete(
-    ctx: &RequestContext,
-    state: &DeleteTopicState,
-    deleted: &mut HashSet<Uuid>,
-) -> Result<Arc<Topic>, ErrorCode> {
+async fn find(ctx: &RequestContext, state: &DeleteTopicState) -> Result<Arc<Topic>, ErrorCode> {
     let store = &ctx.shared.store;
-    let code = |error: StoreError| store_error_code(&error, ApiKey::DeleteTopics);
-    let topic = match (&state.name, state.topic_id.is_nil()) {
-        (Some(name), true) => store.topic(name).await.map_err(code)?.ok_or(ErrorCode::UnknownTopicOrPartition)?,
-        (None, false) => store.topic_by_id(state.topic_id).await.map_err(code)?.ok_or(ErrorCode::UnknownTopicId)?,
-        _ => return Err(ErrorCode::InvalidRequest),
-    };
-    if deleted.contains(&topic.topic_id) {
-        return Err(ErrorCode::InvalidRequest);
+    match (&state.name, state.topic_id.is_nil()) {
+        (Some(name), true) => store.topic(name).await.map_err(code)?.ok_or(ErrorCode::UnknownTopicOrPartition),
+        (None, false) => store.topic_by_id(state.topic_id).await.map_err(code)?.ok_or(ErrorCode::UnknownTopicId),
+        _ => Err(ErrorCode::InvalidRequest),
     }
-    if !store.delete_topic(&topic.name).await.map_err(code)? {
+}
+
+fn code(error: StoreError) -> ErrorCode {
+    store_error_code(&error, ApiKey::DeleteTopics)
+}
+
+async fn delete(ctx: &RequestContext, topic: Arc<Topic>) -> Result<Arc<Topic>, ErrorCode> {
+    if !ctx.shared.store.delete_topic(&topic.name).await.map_err(code)? {
         return Err(ErrorCode::UnknownTopicOrPartition);
     }
-    deleted.insert(topic.topic_id);
     info!(topic = topic.name, peer = %ctx.peer, "topic deleted");
     Ok(topic)
 }

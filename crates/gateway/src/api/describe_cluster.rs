@@ -35,10 +35,9 @@ pub async fn handle(
         .with_cluster_authorized_operations(acl::cluster_operations(request.include_cluster_authorized_operations)))
 }
 
-pub fn error_response(_version: i16, request: &DescribeClusterRequest, code: ErrorCode) -> DescribeClusterResponse {
-    // A response of version 1 and later repeats the endpoint type; below it the field is 1 by default.
+/// Without the endpoint type: as in Kafka only an answer with brokers repeats it.
+pub fn error_response(_version: i16, _request: &DescribeClusterRequest, code: ErrorCode) -> DescribeClusterResponse {
     DescribeClusterResponse::default()
         .with_error_code(code.code())
         .with_error_message(Some(StrBytes::from_static_str(code.message())))
-        .with_endpoint_type(request.endpoint_type)
 }

@@ -1,6 +1,6 @@
 //! DescribeConfigs: configurations of topics and of this broker.
 //!
-//! Null keys ask for all. An unknown topic is UNKNOWN_TOPIC_OR_PARTITION; a broker must be this one
+//! Null and no keys ask for all. An unknown topic is UNKNOWN_TOPIC_OR_PARTITION; a broker must be this one
 //! (or empty: the cluster-wide dynamic defaults, of which there are none), else INVALID_REQUEST
 //! (Kafka: `ConfigHelper.describeConfigs`). Loggers, client metrics and groups have no
 //! configurations here and are INVALID_REQUEST, as is any other type.
@@ -166,8 +166,8 @@ fn described(
     entries: Vec<Entry>,
 ) -> DescribeConfigsResult {
     let wanted = |entry: &Entry| match &resource.configuration_keys {
-        Some(keys) => keys.iter().any(|key| key.as_str() == entry.name),
-        None => true,
+        Some(keys) if !keys.is_empty() => keys.iter().any(|key| key.as_str() == entry.name),
+        _ => true,
     };
     let configs = entries.into_iter().filter(wanted).map(|entry| {
         let documentation = request.include_documentation.then(|| StrBytes::from_string(entry.documentation));

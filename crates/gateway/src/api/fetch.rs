@@ -6,6 +6,9 @@
 //! Deliberate differences from Apache Kafka:
 //! - No fetch sessions (KIP-227): every answer has session id 0 and lists every partition.
 //! - A batch starts at the offset that was asked for, since batches are made from rows.
+//! - A partition that does not exist is told at once. Kafka parks the request for the others.
+//! - OFFSET_OUT_OF_RANGE comes with the real bounds of the log, where Kafka says -1.
+//! - `last_fetched_epoch` (followers, KIP-595) is not looked at.
 //! - READ_COMMITTED and READ_UNCOMMITTED are the same as long as there are no transactions; the
 //!   last stable offset is the high watermark.
 //!
@@ -19,7 +22,7 @@ use kafka_protocol::messages::{
     fetch_request::{FetchPartition, FetchTopic},
     fetch_response::{FetchableTopicResponse, PartitionData},
 };
-use store::{Bounds, PartitionKey, ReadError};
+use store::{Bounds, PartitionKey, ReadError, ReadLimit};
 use tokio::time::{Instant, timeout_at};
 use wire::ErrorCode;
 
@@ -43,6 +46,8 @@ pub async fn handle(ctx: &RequestContext, _version: i16, request: &FetchRequest)
     let min_bytes = i64::from(request.min_bytes).min(fetch.max_bytes as i64);
     let subscription = ctx.shared.store.subscribe(fetch.keys());
     loop {
+        // Every wake-up may be a topic's deletion.
+        fetch.drop_deleted(ctx).await;
         subscription.want(min_bytes);
         let bytes = fetch.read(ctx).await;
         let done = bytes as i64 >= min_bytes || fetch.has_error() || fetch.keys_len() == 0;
@@ -121,6 +126,22 @@ impl<'r> Fetch<'r> {
         self.parts().any(|part| part.answer.error_code != 0)
     }
 
+    /// Gives partitions their error whose topic has been deleted since the request came.
+    async fn drop_deleted(&mut self, ctx: &RequestContext) {
+        let names: Vec<&str> = self.topics.iter().map(|(topic, _)| topic.topic.as_str()).collect();
+        // While Postgres is away, what was known stands.
+        let Ok(found) = ctx.shared.store.topics(&names).await else { return };
+        for ((_, parts), topic) in self.topics.iter_mut().zip(found) {
+            for part in parts {
+                let Some(key) = part.key else { continue };
+                if topic.as_ref().is_none_or(|topic| topic.id != key.topic_id) {
+                    part.key = None;
+                    part.fail(ErrorCode::UnknownTopicOrPartition, None);
+                }
+            }
+        }
+    }
+
     /// Reads all partitions in the order of the request within the byte limits; the first one with
     /// records returns at least one, however large. Returns the bytes read.
     async fn read(&mut self, ctx: &RequestContext) -> usize {
@@ -142,7 +163,8 @@ impl<'r> Fetch<'r> {
                 part.answer = answered(part.index, bounds, Bytes::new());
                 continue;
             }
-            match store.fetch(key, part.offset, part.max_bytes.min(left), bounds).await {
+            let limit = ReadLimit { max_bytes: part.max_bytes.min(left), at_least_one: total == 0 };
+            match store.fetch(key, part.offset, limit, bounds).await {
                 Ok(fetched) => {
                     total += fetched.records.len();
                     left = left.saturating_sub(fetched.records.len());

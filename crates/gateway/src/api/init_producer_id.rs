@@ -1,9 +1,7 @@
 //! InitProducerId: the identity of an idempotent producer (KIP-98, KIP-360).
 //!
-//! Without a transactional id a new producer id with epoch 0. From v3 on a producer may name its
-//! present id and epoch to get the next epoch; when epochs are used up it gets a new id. A producer
-//! id that was never handed out gets a new one too: raising its epoch would shut out the producer
-//! that receives it later.
+//! Without a transactional id always a new producer id with epoch 0, even if the producer names a
+//! present one (v3+, librdkafka does): its epoch is raised for transactional producers only.
 //!
 //! Transactions do not exist yet. A transactional id is refused with
 //! TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53), the one code that Java and librdkafka both take as
@@ -29,17 +27,11 @@ pub async fn handle(
     if let Some(id) = &request.transactional_id {
         return Ok(error_response(version, request, refuse_transactional(ctx, id)));
     }
-    let store = &ctx.shared.store;
-    let (current, epoch) = (request.producer_id.0, request.producer_epoch);
-    let (producer_id, epoch) = match (current, i64::from(epoch)) {
-        (NONE, NONE) => (store.next_producer_id().await?, 0),
-        (NONE, _) | (_, NONE) => return Ok(error_response(version, request, ErrorCode::InvalidRequest)),
-        _ => match next_epoch(epoch) {
-            Some(next) if store.is_known_producer_id(current).await? => (current, next),
-            _ => (store.next_producer_id().await?, 0),
-        },
-    };
-    Ok(InitProducerIdResponse::default().with_producer_id(ProducerId(producer_id)).with_producer_epoch(epoch))
+    if (request.producer_id.0 == NONE) != (i64::from(request.producer_epoch) == NONE) {
+        return Ok(error_response(version, request, ErrorCode::InvalidRequest));
+    }
+    let producer_id = ctx.shared.store.next_producer_id().await?;
+    Ok(InitProducerIdResponse::default().with_producer_id(ProducerId(producer_id)).with_producer_epoch(0))
 }
 
 pub fn error_response(_version: i16, _request: &InitProducerIdRequest, code: ErrorCode) -> InitProducerIdResponse {
@@ -61,24 +53,4 @@ fn refuse_transactional(ctx: &RequestContext, id: &str) -> ErrorCode {
         );
     }
     ErrorCode::TransactionalIdAuthorizationFailed
-}
-
-/// `None` when the epochs of an id are used up. The last one is kept free, as in Apache Kafka
-/// (`TransactionMetadata.isEpochExhausted`).
-fn next_epoch(epoch: i16) -> Option<i16> {
-    (0..i16::MAX - 1).contains(&epoch).then(|| epoch + 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn epochs_end_before_their_type_does() {
-        assert_eq!(next_epoch(0), Some(1));
-        assert_eq!(next_epoch(i16::MAX - 2), Some(i16::MAX - 1));
-        assert_eq!(next_epoch(i16::MAX - 1), None);
-        assert_eq!(next_epoch(i16::MAX), None);
-        assert_eq!(next_epoch(-5), None);
-    }
 }

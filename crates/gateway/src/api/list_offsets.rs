@@ -2,12 +2,13 @@
 //!
 //! Bounds come from Postgres with every request, for all partitions in one statement, so that
 //! "latest" counts what is committed and nothing else. There are no transactions yet, so the
-//! isolation level makes no difference.
+//! isolation level makes no difference. A partition named twice is INVALID_REQUEST
+//! (Kafka: `ReplicaManager.fetchOffset`).
 //!
 //! Rules: `ListOffsetsRequest.java` (KIP-79), `Partition.fetchOffsetForTimestamp`; −3 is KIP-734,
 //! −4 is KIP-405.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kafka_protocol::messages::{
     ApiKey, ListOffsetsRequest, ListOffsetsResponse,
@@ -25,6 +26,11 @@ use crate::{
 
 /// First version whose answers tell the leader epoch (KIP-320).
 const FIRST_WITH_EPOCH: i16 = 4;
+
+/// First versions in which a timestamp has its special meaning; each before is UNSUPPORTED_VERSION
+/// (Kafka: `ReplicaManager.fetchOffset`).
+const FIRST_MAX_TIMESTAMP: i16 = 7;
+const FIRST_EARLIEST_LOCAL: i16 = 8;
 
 const LATEST: i64 = -1;
 const EARLIEST: i64 = -2;
@@ -59,11 +65,13 @@ pub async fn handle(
     let bounds = if wanted.is_empty() { HashMap::new() } else { store.partition_bounds(&wanted).await? };
 
     let mut responses = Vec::with_capacity(topics.len());
+    let twice = named_twice(&wanted);
     for (topic, keys) in topics {
         let mut partitions = Vec::with_capacity(keys.len());
         for (asked, key) in topic.partitions.iter().zip(keys) {
             let found = key.and_then(|key| bounds.get(&key).map(|bounds| (key, *bounds)));
             partitions.push(match found {
+                Some((key, _)) if twice.contains(&key) => failed(asked, ErrorCode::InvalidRequest),
                 Some((key, bounds)) => answer(store, version, asked, key, bounds).await,
                 None => failed(asked, ErrorCode::UnknownTopicOrPartition),
             });
@@ -83,6 +91,11 @@ pub fn error_response(_version: i16, request: &ListOffsetsRequest, code: ErrorCo
     ListOffsetsResponse::default().with_topics(topics.collect())
 }
 
+fn named_twice(keys: &[PartitionKey]) -> HashSet<PartitionKey> {
+    let mut seen = HashSet::with_capacity(keys.len());
+    keys.iter().copied().filter(|key| !seen.insert(*key)).collect()
+}
+
 async fn answer(
     store: &Store,
     version: i16,
@@ -93,7 +106,7 @@ async fn answer(
     if let Some(code) = epoch_error(asked.current_leader_epoch) {
         return failed(asked, code);
     }
-    match find(store, asked.timestamp, key, bounds).await {
+    match find(store, version, asked.timestamp, key, bounds).await {
         Ok(Some((offset, timestamp))) => ListOffsetsPartitionResponse::default()
             .with_partition_index(asked.partition_index)
             .with_offset(offset)
@@ -115,11 +128,18 @@ enum Failure {
 }
 
 /// Offset and timestamp; the timestamp is −1 where the offset is not that of a record.
-async fn find(store: &Store, asked: i64, key: PartitionKey, bounds: Bounds) -> Result<Option<(i64, i64)>, Failure> {
+async fn find(
+    store: &Store,
+    version: i16,
+    asked: i64,
+    key: PartitionKey,
+    bounds: Bounds,
+) -> Result<Option<(i64, i64)>, Failure> {
     let record = match asked {
         LATEST => return Ok(Some((bounds.high_watermark, -1))),
-        EARLIEST | EARLIEST_LOCAL => return Ok(Some((bounds.log_start_offset, -1))),
-        MAX_TIMESTAMP => store.offset_of_max_timestamp(key, bounds).await,
+        EARLIEST => return Ok(Some((bounds.log_start_offset, -1))),
+        EARLIEST_LOCAL if version >= FIRST_EARLIEST_LOCAL => return Ok(Some((bounds.log_start_offset, -1))),
+        MAX_TIMESTAMP if version >= FIRST_MAX_TIMESTAMP => store.offset_of_max_timestamp(key, bounds).await,
         timestamp if timestamp >= 0 => store.offset_for_timestamp(key, timestamp, bounds).await,
         _ => return Err(Failure::Code(ErrorCode::UnsupportedVersion)),
     };

@@ -3,7 +3,7 @@
 //! Every partition is led by this node, its only replica. A topic that is missing is created if
 //! the client allows it (v4+; always in v0–3), `auto.create.topics.enable` is on and it was asked
 //! for by name; unlike in Apache Kafka it is usable at once and the first answer says so. All
-//! topics are asked for by null, in v0 by an empty list. Topic ids come with v10 (KIP-516), asking
+//! topics are asked for by null, in v0 by an empty list. A topic asked for twice is told once. Topic ids come with v10 (KIP-516), asking
 //! by id with v12.
 //!
 //! Versions before 13 have no error for the whole answer. While Postgres is away each topic asked
@@ -11,7 +11,7 @@
 //! answer has no brokers either, which clients take for "nothing learnt, ask again" (Java:
 //! `NetworkClient.handleSuccessfulResponse`); no topics beside a broker would mean that all are gone.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use kafka_protocol::{
     messages::{
@@ -95,7 +95,8 @@ async fn describe(
     request: &MetadataRequest,
     wanted: &[MetadataRequestTopic],
 ) -> Vec<MetadataResponseTopic> {
-    let names: Vec<&str> = wanted.iter().filter_map(by_name).collect();
+    let wanted = once_each(wanted);
+    let names: Vec<&str> = wanted.iter().copied().filter_map(by_name).collect();
     let mut known = ctx.shared.store.topics(&names).await.map(Vec::into_iter);
     let mut answers = Vec::with_capacity(wanted.len());
     for topic in wanted {
@@ -113,6 +114,12 @@ async fn describe(
         });
     }
     answers
+}
+
+/// The topics without those that are named before in the same way.
+fn once_each(topics: &[MetadataRequestTopic]) -> Vec<&MetadataRequestTopic> {
+    let mut seen = HashSet::with_capacity(topics.len());
+    topics.iter().filter(|topic| seen.insert((topic.topic_id, by_name(topic)))).collect()
 }
 
 /// The name, if the topic is asked for by it. An id goes before a name.
@@ -172,8 +179,9 @@ fn found(ctx: &RequestContext, request: &MetadataRequest, topic: &Topic) -> Meta
 }
 
 fn not_found(version: i16, topic: &MetadataRequestTopic, code: ErrorCode) -> MetadataResponseTopic {
-    // Only from v12 on may a name be null.
+    // Only from v12 on may a name be null; it is null where the topic was asked for by its id.
     let name = match &topic.name {
+        _ if version >= BY_ID && !topic.topic_id.is_nil() => None,
         None if version < BY_ID => Some(TopicName::default()),
         name => name.clone(),
     };

@@ -10,6 +10,10 @@
 //! - `timeout_ms` is the time that replicas get. There are none, so it is not looked at.
 //! - Codec ids 5 to 7 get UNSUPPORTED_COMPRESSION_TYPE (76), where Kafka fails with -1.
 //! - Nothing transactional is accepted yet; InitProducerId says so first.
+//! - A partition that is named twice gets both batches and two answers. Kafka forgets the first.
+//! - An error has no log start offset (-1), and the repeat of a batch no append time of its own:
+//!   Kafka gives the batch's last timestamp there.
+//! - `record_errors` names the first 100 records, so that an answer stays smaller than its request.
 //!
 //! Rules: `KafkaApis.handleProduceRequest`, `ProduceRequest.validateRecords`, `LogValidator`.
 
@@ -27,7 +31,7 @@ use kafka_protocol::{
 use store::{Append, AppendReply, PartitionKey, Topic};
 use wire::{
     ErrorCode,
-    batch::{BatchError, Compression, ProduceLimits, ProducedBatch},
+    batch::{BatchError, Compression, ProduceLimits, ProducedBatch, Record},
 };
 
 use super::Reply;
@@ -161,33 +165,39 @@ fn check_for_topic(batch: &ProducedBatch, version: i16, config: &TopicConfig, no
         return Err(ErrorCode::TransactionalIdAuthorizationFailed.into());
     }
     if config.is_compacted() {
-        let without_key =
-            batch.records().filter(|record| record.key.is_none()).map(|record| (record.offset_delta, NO_KEY));
-        let records: Vec<_> = without_key.collect();
-        if !records.is_empty() {
-            return Err(Failure {
-                code: ErrorCode::InvalidRecord,
-                message: Some("One or more records have been rejected".to_owned()),
-                records,
-            });
-        }
+        refuse_records(batch, ErrorCode::InvalidRecord, NO_KEY, |record| record.key.is_none())?;
     }
     if !config.is_log_append_time() {
         let allowed = config.timestamp_range(now_ms);
         // Records without a timestamp carry -1 and are always accepted (`LogValidator.validateTimestamp`).
-        let outside = |timestamp: i64| timestamp != -1 && !allowed.contains(&timestamp);
-        if outside(batch.max_timestamp) || batch.records().any(|record| outside(batch.timestamp(&record))) {
-            return Err(Failure {
-                code: ErrorCode::InvalidTimestamp,
-                message: Some(format!("a timestamp is outside of {} to {}", allowed.start(), allowed.end())),
-                records: Vec::new(),
-            });
-        }
+        refuse_records(batch, ErrorCode::InvalidTimestamp, BAD_TIME, |record| {
+            let timestamp = batch.timestamp(record);
+            timestamp != -1 && !allowed.contains(&timestamp)
+        })?;
     }
     Ok(())
 }
 
 const NO_KEY: &str = "Compacted topic cannot accept message without key";
+const BAD_TIME: &str = "Timestamp is outside of message.timestamp.before.max.ms and message.timestamp.after.max.ms";
+/// Records that one answer names at the most.
+const MAX_RECORD_ERRORS: usize = 100;
+
+/// Refuses the whole batch if it has such a record (Kafka: `LogValidator.processRecordErrors`).
+fn refuse_records(
+    batch: &ProducedBatch,
+    code: ErrorCode,
+    reason: &'static str,
+    is_bad: impl Fn(&Record<'_>) -> bool,
+) -> Result<(), Failure> {
+    let bad = batch.records().filter(is_bad).map(|record| (record.offset_delta, reason));
+    let records: Vec<_> = bad.take(MAX_RECORD_ERRORS).collect();
+    if records.is_empty() {
+        return Ok(());
+    }
+    let message = Some("One or more records have been rejected".to_owned());
+    Err(Failure { code, message, records })
+}
 
 async fn finish(topics: Vec<AcceptedTopic>) -> ProduceResponse {
     let mut responses = Vec::with_capacity(topics.len());

@@ -10,5 +10,6 @@ mod librdkafka;
 mod lifecycle;
 mod metadata;
 mod ordering;
+mod records;
 mod samples;
 mod topics;

@@ -29,6 +29,20 @@ fn by_id(id: Uuid) -> MetadataRequest {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_topic_asked_for_twice_is_told_once() {
+    let gateway = TestGateway::start().await;
+    let mut client = gateway.client().await;
+    let id = client.call(12, metadata("t")).await.topics[0].topic_id;
+    for version in 0..=12 {
+        let topics = vec![asked("t").topics.unwrap().remove(0); 3];
+        let response = client.call(version, MetadataRequest::default().with_topics(Some(topics))).await;
+        assert_eq!(response.topics.len(), 1, "v{version}");
+    }
+    let topics = vec![by_id(id).topics.unwrap().remove(0); 3];
+    assert_eq!(client.call(12, MetadataRequest::default().with_topics(Some(topics))).await.topics.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn null_is_all_and_empty_is_none_but_in_version_0() {
     let gateway = TestGateway::start().await;
     let mut client = gateway.client().await;

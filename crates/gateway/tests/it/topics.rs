@@ -1,8 +1,8 @@
 //! CreateTopics, DeleteTopics, InitProducerId, OffsetForLeaderEpoch.
 
 use kafka_protocol::messages::{
-    BrokerId, CreateTopicsRequest, CreateTopicsResponse, DeleteTopicsRequest, InitProducerIdRequest,
-    OffsetForLeaderEpochRequest,
+    BrokerId, CreateTopicsRequest, CreateTopicsResponse, DeleteTopicsRequest, DeleteTopicsResponse,
+    InitProducerIdRequest, OffsetForLeaderEpochRequest,
     create_topics_request::{CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig},
     delete_topics_request::DeleteTopicState,
     offset_for_leader_epoch_request::{OffsetForLeaderPartition, OffsetForLeaderTopic},
@@ -41,7 +41,7 @@ async fn a_new_topic_is_described_and_works_at_once() {
     assert_eq!(stored.responses[0].partition_responses[0].error_code, 0);
 }
 
-/// Defaults need v4, and any replication factor is taken (B041).
+/// Any replication factor is taken (B041).
 #[tokio::test(flavor = "multi_thread")]
 async fn defaults_and_replication_factors() {
     let gateway = TestGateway::start_with(|config| config.server.num_partitions = 5).await;
@@ -50,8 +50,8 @@ async fn defaults_and_replication_factors() {
     let created = create(&mut client, vec![defaults, creatable("three", 1).with_replication_factor(3)]).await;
     assert_eq!(created.topics.iter().map(|topic| topic.error_code).collect::<Vec<_>>(), [0, 0]);
     assert_eq!((created.topics[0].num_partitions, created.topics[1].replication_factor), (5, 1));
-    let old = CreateTopicsRequest::default().with_topics(vec![creatable("old", -1)]);
-    assert_eq!(client.call(3, old).await.topics[0].error_code, 37);
+    let old = CreateTopicsRequest::default().with_topics(vec![creatable("old", -1).with_replication_factor(-1)]);
+    assert_eq!(client.call(3, old).await.topics[0].error_code, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,7 +129,6 @@ async fn topics_are_deleted_by_name_or_id() {
         |name: Option<&str>, id: Uuid| DeleteTopicState::default().with_name(name.map(topic_name)).with_topic_id(id);
     let states = vec![
         state(None, id),
-        state(None, id),
         state(None, Uuid::from_u128(9)),
         state(Some("missing"), Uuid::nil()),
         state(Some("by-id"), id),
@@ -137,8 +136,27 @@ async fn topics_are_deleted_by_name_or_id() {
     ];
     let response = client.call(6, DeleteTopicsRequest::default().with_topics(states)).await;
     let codes: Vec<_> = response.responses.iter().map(|result| result.error_code).collect();
-    assert_eq!(codes, [0, 100, 100, 3, 42, 42]);
+    assert_eq!(codes, [0, 100, 3, 42, 42]);
     assert_eq!(response.responses[0].name, Some(topic_name("by-id")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_topic_named_twice_stays() {
+    let gateway = TestGateway::start().await;
+    let mut client = gateway.client().await;
+    let id = create(&mut client, vec![creatable("t", 1)]).await.topics[0].topic_id;
+    let names = vec![topic_name("t"), topic_name("missing"), topic_name("t")];
+    let response = client.call(5, DeleteTopicsRequest::default().with_topic_names(names)).await;
+    let answers = |response: DeleteTopicsResponse| {
+        response.responses.into_iter().map(|result| result.error_code).collect::<Vec<_>>()
+    };
+    assert_eq!(answers(response), [42, 3]);
+    let by_name = DeleteTopicState::default().with_name(Some(topic_name("t")));
+    let by_id = DeleteTopicState::default().with_name(None).with_topic_id(id);
+    for states in [vec![by_name, by_id.clone()], vec![by_id.clone(), by_id]] {
+        assert_eq!(answers(client.call(6, DeleteTopicsRequest::default().with_topics(states)).await), [42]);
+    }
+    assert_eq!(client.call(12, metadata("t")).await.topics[0].topic_id, id);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,10 +179,9 @@ async fn producer_ids_and_epochs() {
     assert_eq!((first.error_code, first.producer_epoch, second.producer_epoch), (0, 0, 0));
     assert_ne!(first.producer_id, second.producer_id);
 
+    // Epochs are raised for transactional producers only.
     let bump = |id: i64, epoch: i16| new.clone().with_producer_id(id.into()).with_producer_epoch(epoch);
-    let raised = client.call(4, bump(first.producer_id.0, 0)).await;
-    assert_eq!((raised.producer_id, raised.producer_epoch), (first.producer_id, 1));
-    for (id, epoch) in [(first.producer_id.0, i16::MAX - 1), (987_654_321, 0)] {
+    for (id, epoch) in [(first.producer_id.0, 0), (first.producer_id.0, i16::MAX - 1), (987_654_321, 0)] {
         let replaced = client.call(4, bump(id, epoch)).await;
         assert_eq!((replaced.error_code, replaced.producer_epoch), (0, 0));
         assert!(![first.producer_id.0, second.producer_id.0, id].contains(&replaced.producer_id.0));

@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use futures::TryStreamExt;
-use wire::batch::{BatchBuilder, TimestampType};
+use wire::batch::{BatchBuilder, HEADER_LEN, TimestampType};
 
 use super::row::{self, RecordRow};
 use crate::{Store, error::StoreError, hub::Bounds, partition::PartitionKey};
@@ -149,36 +149,40 @@ impl RangeBuilder {
         let offset = record.seq - 1;
         self.first_offset.get_or_insert(offset);
         self.next_offset = offset + 1;
-        if !self.has_room(&record) {
-            self.is_full = true;
-            return;
-        }
         let timestamp_type =
             if record.log_append_time { TimestampType::LogAppendTime } else { TimestampType::CreateTime };
         if self.open.as_ref().is_some_and(|(open_type, _)| *open_type != timestamp_type) {
             self.close();
         }
-        if self.try_push(&record, timestamp_type).is_err() {
+        if !self.has_room(&record, timestamp_type) {
+            self.is_full = true;
+        } else if self.try_push(&record, timestamp_type).is_err() {
             // Full, or a LogAppendTime batch whose one timestamp is another. A new batch takes it.
             self.close();
             let _ = self.try_push(&record, timestamp_type);
         }
     }
 
-    fn has_room(&self, record: &RecordRow<'_>) -> bool {
-        if self.limit.at_least_one && self.finished.is_empty() && self.open.is_none() {
+    /// The batch that is open, or a new one that starts at `offset`.
+    fn open(&mut self, offset: i64, timestamp_type: TimestampType) -> &mut BatchBuilder {
+        let leader_epoch = self.leader_epoch;
+        let new = || (timestamp_type, BatchBuilder::new(offset, leader_epoch, timestamp_type));
+        &mut self.open.get_or_insert_with(new).1
+    }
+
+    fn has_room(&mut self, record: &RecordRow<'_>, timestamp_type: TimestampType) -> bool {
+        let offset = record.seq - 1;
+        let limit = self.limit;
+        let finished = self.finished.len();
+        let batch = self.open(offset, timestamp_type);
+        if limit.at_least_one && finished == 0 && batch.is_empty() {
             return true;
         }
-        let offset = record.seq - 1;
+        // A record with an append time of its own needs a batch of its own.
+        let own_batch = timestamp_type == TimestampType::LogAppendTime && !batch.is_empty();
         let value = record.value.as_ref().map(|value| value.as_slice());
-        let headers = record.headers.iter().map(|header| (header.key.as_slice(), header.value.as_deref()));
-        let open = match &self.open {
-            // It may take a batch of its own: counted as if it did.
-            Some((TimestampType::LogAppendTime, batch)) => HEADER_LEN + batch.encoded_size_with(offset, record.timestamp, record.key, value, headers),
-            Some((TimestampType::CreateTime, batch)) => batch.encoded_size_with(offset, record.timestamp, record.key, value, headers),
-            None => 0,
-        };
-        self.finished.len() + open <= self.limit.max_bytes
+        let size = batch.encoded_size_with(offset, record.timestamp, record.key, value, header_pairs(record));
+        finished + size + if own_batch { HEADER_LEN } else { 0 } <= limit.max_bytes
     }
 
     fn try_push(
@@ -187,16 +191,9 @@ impl RangeBuilder {
         timestamp_type: TimestampType,
     ) -> Result<(), wire::batch::BatchFull> {
         let offset = record.seq - 1;
-        let (_, batch) = self
-            .open
-            .get_or_insert_with(|| (timestamp_type, BatchBuilder::new(offset, self.leader_epoch, timestamp_type)));
-        batch.push(
-            offset,
-            record.timestamp,
-            record.key,
-            record.value.as_ref().map(|value| value.as_slice()),
-            record.headers.iter().map(|header| (header.key.as_slice(), header.value.as_deref())),
-        )
+        let value = record.value.as_ref().map(|value| value.as_slice());
+        let batch = self.open(offset, timestamp_type);
+        batch.push(offset, record.timestamp, record.key, value, header_pairs(record))
     }
 
     fn close(&mut self) {
@@ -216,4 +213,8 @@ impl RangeBuilder {
         };
         Range { records, first_offset: self.first_offset, next_offset: self.next_offset }
     }
+}
+
+fn header_pairs<'r>(record: &'r RecordRow<'_>) -> impl ExactSizeIterator<Item = (&'r [u8], Option<&'r [u8]>)> + Clone {
+    record.headers.iter().map(|header| (header.key.as_slice(), header.value.as_deref()))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use sqlx::{Connection, PgConnection};
-use store::{Bounds, OffsetAndTimestamp, ReadError};
+use store::{Bounds, OffsetAndTimestamp, ReadError, ReadLimit};
 use testkit::TestDatabase;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -57,8 +57,14 @@ impl Log {
 
     async fn read(&self, partition: i32, offset: i64, max_bytes: usize) -> Result<Vec<Read>, ReadError> {
         let known = self.store.known_bounds(&[self.key(partition)]).await.unwrap()[&self.key(partition)];
-        let fetched = self.store.fetch(self.key(partition), offset, max_bytes, known).await?;
+        let limit = ReadLimit { max_bytes, at_least_one: true };
+        let fetched = self.store.fetch(self.key(partition), offset, limit, known).await?;
         Ok(decode(&fetched.records))
+    }
+
+    async fn bytes_read(&self, offset: i64, limit: ReadLimit) -> usize {
+        let known = self.bounds(0).await;
+        self.store.fetch(self.key(0), offset, limit, known).await.unwrap().records.len()
     }
 
     async fn insert_as_pgqueue(&self, connection: &mut PgConnection, key: &str, payload: &[u8], compression: i16) {
@@ -150,9 +156,33 @@ async fn byte_limits_hold_but_one_record_always_comes() {
     log.append(0, plain(&[&large, "a", "b", &large, &large, &large])).await.unwrap();
     assert_eq!(log.read(0, 0, 0).await.unwrap().len(), 1);
     assert_eq!(log.read(0, 0, 10).await.unwrap().len(), 1);
-    assert_eq!(log.read(0, 1, 10_000).await.unwrap().len(), 3, "up to the record that reaches the limit");
-    assert_eq!(log.read(0, 0, 150_000).await.unwrap().len(), 4);
+    assert_eq!(log.read(0, 1, 10_000).await.unwrap().len(), 2, "up to the record that goes beyond the limit");
+    assert_eq!(log.read(0, 0, 150_000).await.unwrap().len(), 3);
     assert_eq!(log.read(0, 0, UNLIMITED).await.unwrap().len(), 6);
+    let without_exception = ReadLimit { max_bytes: 10, at_least_one: false };
+    assert_eq!(log.bytes_read(0, without_exception).await, 0);
+}
+
+/// Clients size their buffers by what they ask for (librdkafka: `receive.message.max.bytes`).
+#[tokio::test(flavor = "multi_thread")]
+async fn the_byte_limit_is_exact() {
+    let database = TestDatabase::new().await;
+    let log = Log::create(&database, 1).await;
+    // Not shorter than the least that a row is taken to weigh.
+    let value = "x".repeat(100);
+    log.append(0, plain(&[value.as_str(); 20])).await.unwrap();
+    let mut times = Batch::new(Default::default());
+    times.push(5, None, Some(value.as_bytes()), &[(b"header", Some(b"value"))]);
+    log.append(0, times.produced()).await.unwrap();
+    let all = log.bytes_read(0, ReadLimit { max_bytes: 10_000, at_least_one: true }).await;
+    let limited = async |max_bytes| log.bytes_read(0, ReadLimit { max_bytes, at_least_one: false }).await;
+    assert_eq!(limited(all).await, all);
+    let less = limited(all - 1).await;
+    assert!(less > 0 && less < all - 1, "{less} of {all}");
+    for max_bytes in (0..all).step_by(9) {
+        let read = limited(max_bytes).await;
+        assert!(read <= max_bytes, "{read} bytes for a limit of {max_bytes}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -73,15 +73,7 @@ impl BatchBuilder {
             return Err(BatchFull);
         }
         let timestamp_delta = timestamp.wrapping_sub(base_timestamp);
-
-        let length = 1
-            + varint::size(timestamp_delta)
-            + varint::size(i64::from(offset_delta))
-            + bytes_size(key)
-            + bytes_size(value)
-            + varint::size(headers.len() as i64)
-            + headers.clone().map(|(key, value)| bytes_size(Some(key)) + bytes_size(value)).sum::<usize>();
-        let encoded = varint::size(length as i64) + length;
+        let (length, encoded) = record_sizes(timestamp_delta, offset_delta, key, value, headers.clone());
         if self.buf.len() + encoded > i32::MAX as usize {
             return Err(BatchFull);
         }
@@ -104,6 +96,22 @@ impl BatchBuilder {
         self.header.base_timestamp = base_timestamp;
         self.header.max_timestamp = if first { timestamp } else { self.header.max_timestamp.max(timestamp) };
         Ok(())
+    }
+
+    /// Bytes of the batch if the record were pushed and the batch finished uncompressed; the same arguments as for
+    /// [`BatchBuilder::push`], which may still refuse the record.
+    pub fn encoded_size_with<'h>(
+        &self,
+        offset: i64,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: impl ExactSizeIterator<Item = (&'h [u8], Option<&'h [u8]>)>,
+    ) -> usize {
+        let base_timestamp = if self.is_empty() { timestamp } else { self.header.base_timestamp };
+        let offset_delta = offset.wrapping_sub(self.header.base_offset) as i32;
+        let (_, encoded) = record_sizes(timestamp.wrapping_sub(base_timestamp), offset_delta, key, value, headers);
+        self.buf.len() + encoded
     }
 
     fn offset_delta(&self, offset: i64) -> Result<i32, BatchFull> {
@@ -161,6 +169,24 @@ impl BatchBuilder {
         let records = self.buf.split_off(HEADER_LEN);
         (self.header, records.freeze())
     }
+}
+
+/// What a record's length field says, and the bytes of the record with that field.
+fn record_sizes<'h>(
+    timestamp_delta: i64,
+    offset_delta: i32,
+    key: Option<&[u8]>,
+    value: Option<&[u8]>,
+    headers: impl ExactSizeIterator<Item = (&'h [u8], Option<&'h [u8]>)>,
+) -> (usize, usize) {
+    let length = 1
+        + varint::size(timestamp_delta)
+        + varint::size(i64::from(offset_delta))
+        + bytes_size(key)
+        + bytes_size(value)
+        + varint::size(headers.len() as i64)
+        + headers.map(|(key, value)| bytes_size(Some(key)) + bytes_size(value)).sum::<usize>();
+    (length, varint::size(length as i64) + length)
 }
 
 fn bytes_size(bytes: Option<&[u8]>) -> usize {

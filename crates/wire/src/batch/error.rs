@@ -12,7 +12,7 @@ pub enum BatchError {
     /// No bytes at all (Kafka: `ProduceRequest.validateRecords`) — INVALID_RECORD.
     #[error("no record batch")]
     Empty,
-    /// The bytes end before the batch does — CORRUPT_MESSAGE.
+    /// The bytes end before the batch does (Kafka: `ProduceRequest.validateRecords` finds no batch) — INVALID_RECORD.
     #[error("record batch is cut short: {needed} bytes needed, {available} there")]
     Truncated { needed: usize, available: usize },
     /// The length field is negative or smaller than a batch header (Kafka: `ByteBufferLogInputStream.java`) — CORRUPT_MESSAGE.
