@@ -1,8 +1,11 @@
 //! Topics: the rows that pgQueue clients, SQL and the gateway share.
 
 use std::{
-    collections::BTreeMap,
-    sync::Arc,
+    collections::{BTreeMap, HashSet},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -59,10 +62,12 @@ pub(crate) struct Catalog {
     cluster_id: OnceCell<String>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Seen {
     at: Instant,
     topic: Arc<Topic>,
+    /// Asked for since then: worth asking Postgres for again.
+    used: AtomicBool,
 }
 
 impl Catalog {
@@ -78,13 +83,21 @@ impl Catalog {
 
     fn fresh(&self, name: &str) -> Option<Arc<Topic>> {
         let seen = self.by_name.get(name)?;
+        seen.used.store(true, Ordering::Relaxed);
         (seen.at.elapsed() < self.time_to_live).then(|| Arc::clone(&seen.topic))
+    }
+
+    /// Topics in use whose time is up, or soon will be: many idle consumers then cost one query,
+    /// not one for each of their topics.
+    fn due(&self) -> Vec<String> {
+        let is_due = |seen: &Seen| seen.used.load(Ordering::Relaxed) && seen.at.elapsed() > self.time_to_live / 2;
+        self.by_name.iter().filter(|seen| is_due(seen)).map(|seen| seen.key().clone()).collect()
     }
 
     fn remember(&self, topic: Topic) -> Arc<Topic> {
         let topic = Arc::new(topic);
         self.names.insert(topic.topic_id, topic.name.clone());
-        let seen = Seen { at: Instant::now(), topic: Arc::clone(&topic) };
+        let seen = Seen { at: Instant::now(), topic: Arc::clone(&topic), used: AtomicBool::new(false) };
         if let Some(before) = self.by_name.insert(topic.name.clone(), seen)
             && before.topic.topic_id != topic.topic_id
         {
@@ -125,12 +138,14 @@ impl Store {
         } else {
             None
         };
-        let wanted: Vec<&str> =
+        let mut wanted: HashSet<&str> =
             names.iter().zip(&found).filter(|(_, seen)| seen.is_none()).map(|(name, _)| *name).collect();
         if wanted.is_empty() {
             return Ok(found);
         }
-        let asked = self.ask_topics(&wanted).await?;
+        let due = if one_at_a_time.is_some() { catalog.due() } else { Vec::new() };
+        wanted.extend(due.iter().map(String::as_str));
+        let asked = self.ask_topics(&Vec::from_iter(wanted)).await?;
         drop(one_at_a_time);
         for (name, seen) in names.iter().zip(&mut found) {
             if seen.is_none() {

@@ -115,6 +115,32 @@ async fn known_topics_are_not_asked_for_again_within_their_time() {
 }
 
 #[tokio::test]
+async fn many_topics_in_use_are_asked_for_together() {
+    const TOPICS: usize = 200;
+    let database = TestDatabase::new().await;
+    let store = store_with_ttl(&database, Duration::from_millis(300));
+    for number in 0..TOPICS {
+        store.create_topic(&new_topic(&format!("topic-{number}"), 1)).await.unwrap();
+    }
+    let ask_for_each = async || {
+        for number in 0..TOPICS {
+            store.topic(&format!("topic-{number}")).await.unwrap().unwrap();
+        }
+    };
+    ask_for_each().await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    // The topics become other ones, so that what is seen tells when it was asked for.
+    let mut sql = database.connection().await;
+    run(&mut sql, "UPDATE queue.metadata_queue_topic SET partition_count = 2").await;
+    assert_eq!(store.topic("topic-0").await.unwrap().unwrap().partition_count, 2);
+    run(&mut sql, "UPDATE queue.metadata_queue_topic SET partition_count = 3").await;
+    for number in 0..TOPICS {
+        let seen = store.topic(&format!("topic-{number}")).await.unwrap().unwrap();
+        assert_eq!(seen.partition_count, 2, "topic-{number} was asked for with topic-0");
+    }
+}
+
+#[tokio::test]
 async fn a_deleted_topic_leaves_nothing_behind() {
     for profile in [SchemaProfile::Lean, SchemaProfile::Datahub] {
         let database = TestDatabase::with_profile(profile).await;
