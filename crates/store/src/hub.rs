@@ -32,6 +32,8 @@ struct Tail {
     bounds: Option<Bounds>,
     waiters: Vec<Arc<Waiter>>,
     last_wait: Option<Instant>,
+    /// What a record weighed on average when it was last read; 0 before that.
+    row_bytes: usize,
 }
 
 /// One parked fetch: woken when enough bytes have been appended to the partitions it watches.
@@ -98,6 +100,19 @@ impl Hub {
         let is_watched =
             |tail: &Tail| !tail.waiters.is_empty() || tail.last_wait.is_some_and(|at| at.elapsed() < watch::LINGER);
         self.tails.iter().filter(|tail| is_watched(&lock(tail))).map(|tail| *tail.key()).collect()
+    }
+
+    /// Bytes of a record of this partition, from the last read or as a guess.
+    pub(crate) fn row_bytes(&self, partition: PartitionKey) -> usize {
+        const UNKNOWN: usize = 1024;
+        let known = self.tails.get(&partition).map_or(0, |tail| lock(&tail).row_bytes);
+        if known == 0 { UNKNOWN } else { known }
+    }
+
+    pub(crate) fn note_row_bytes(&self, partition: PartitionKey, row_bytes: usize) {
+        if let Some(tail) = self.tails.get(&partition) {
+            lock(&tail).row_bytes = row_bytes;
+        }
     }
 
     /// Drops what is known of a deleted topic and wakes who waits for it.

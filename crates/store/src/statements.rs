@@ -63,20 +63,12 @@ statements! {
           WHERE m.topic_id = k.topic_id AND m.partition_id = k.partition_id \
           ORDER BY m.enqueue_seq DESC LIMIT 1) last ON true";
 
-    /// ($1 topic, $2 partition, $3 first seq, $4 row limit, $5 byte limit) → the rows from there
-    /// on, in order, up to the one that reaches the byte limit; always the first.
-    read_rows: "SELECT enqueue_seq, timestamp_ms, kafka_flags, routing_key, kafka_key, payload, \
-          payload_compression, headers::text \
-        FROM (SELECT m.enqueue_seq, coalesce(m.kafka_timestamp, {enqueued_ms}) AS timestamp_ms, \
-            m.kafka_flags, m.routing_key, m.kafka_key, m.payload, m.payload_compression, m.headers, \
-            sum((m.payload_bytes + octet_length(m.routing_key) + coalesce(octet_length(m.kafka_key), 0) \
-              + coalesce(pg_column_size(m.headers), 0))::int) OVER (ORDER BY m.enqueue_seq ROWS UNBOUNDED PRECEDING) \
-            - (m.payload_bytes + octet_length(m.routing_key) + coalesce(octet_length(m.kafka_key), 0) \
-              + coalesce(pg_column_size(m.headers), 0))::int AS bytes_before \
-          FROM {message} m \
-          WHERE m.topic_id = $1 AND m.partition_id = $2 AND m.enqueue_seq >= $3 AND m.priority >= 0 \
-          ORDER BY m.enqueue_seq LIMIT $4) r \
-        WHERE bytes_before < greatest($5, 1) ORDER BY enqueue_seq";
+    /// ($1 topic, $2 partition, $3 first seq, $4 row limit) → the rows from there on, in order.
+    read_rows: "SELECT m.enqueue_seq, coalesce(m.kafka_timestamp, {enqueued_ms}), m.kafka_flags, \
+          m.routing_key, m.kafka_key, m.payload, m.payload_compression, m.headers::text \
+        FROM {message} m \
+        WHERE m.topic_id = $1 AND m.partition_id = $2 AND m.enqueue_seq >= $3 AND m.priority >= 0 \
+        ORDER BY m.enqueue_seq LIMIT $4";
 
     /// ($1 topic, $2 partition, $3 seq) → seq, running maximum of the timestamps, timestamp of the
     /// first row at or after the seq.

@@ -2,17 +2,17 @@
 
 use bytes::{Bytes, BytesMut};
 use futures::TryStreamExt;
+use sqlx::PgConnection;
 use wire::batch::{BatchBuilder, HEADER_LEN, TimestampType};
 
 use super::row::{self, RecordRow};
 use crate::{Store, error::StoreError, hub::Bounds, partition::PartitionKey};
 
-/// Rows that one read asks for at the most. Many small rows cost more than their bytes say: each is
-/// a few hundred bytes of memory between Postgres and the batch.
-const MAX_ROWS: i64 = 20_000;
+/// Rows of one read at the most; many small ones take longer than their bytes say.
+const MAX_ROWS: usize = 20_000;
 
-/// A row's weight beside its payload, for guessing how many rows fill a byte limit.
-const LEAST_ROW_BYTES: usize = 64;
+/// Bytes that a statement may still have to send when enough was read, for the session to be kept.
+const MAX_LEFT_BYTES: usize = 1024 * 1024;
 
 /// How much one read may return.
 #[derive(Debug, Clone, Copy)]
@@ -84,6 +84,8 @@ impl Store {
         found.get(&partition).copied().ok_or_else(|| StoreError::Corrupt("no bounds for a partition".into()))
     }
 
+    /// Asks for about as many rows as fit, by what the partition's rows were last seen to weigh, and
+    /// for more where that was too few.
     async fn read_range(
         &self,
         partition: PartitionKey,
@@ -91,27 +93,65 @@ impl Store {
         limit: ReadLimit,
         leader_epoch: i32,
     ) -> Result<Range, StoreError> {
-        let row_limit = (limit.max_bytes / LEAST_ROW_BYTES + 1).min(MAX_ROWS as usize) as i64;
+        let mut range = RangeBuilder::new(leader_epoch, limit);
         let mut connection = self.acquire().await?;
+        let mut row_bytes = self.hub().row_bytes(partition);
+        loop {
+            let from_seq = range.next_offset.max(offset) + 1;
+            let left = limit.max_bytes.saturating_sub(range.size());
+            let row_limit = (left / row_bytes + 1).min(MAX_ROWS);
+            let read = self.read_rows(&mut connection, partition, from_seq, row_limit, &mut range).await?;
+            row_bytes = range.row_bytes().unwrap_or(row_bytes);
+            if read.rows < row_limit || range.is_full || range.rows >= MAX_ROWS {
+                if read.left_bytes > MAX_LEFT_BYTES {
+                    // What is on its way is not wanted, and closing is cheaper than reading it.
+                    drop(connection.detach());
+                }
+                self.hub().note_row_bytes(partition, row_bytes);
+                return Ok(range.finish());
+            }
+        }
+    }
+
+    async fn read_rows(
+        &self,
+        connection: &mut PgConnection,
+        partition: PartitionKey,
+        from_seq: i64,
+        row_limit: usize,
+        range: &mut RangeBuilder,
+    ) -> Result<RowsRead, StoreError> {
         let mut rows = self
             .statements()
             .read_rows()
             .bind(partition.topic_id)
             .bind(partition.partition_id)
-            .bind(offset + 1)
-            .bind(row_limit)
-            .bind(limit.max_bytes as i64)
-            .fetch(&mut *connection);
-        let mut range = RangeBuilder::new(leader_epoch, limit);
-        // The statement's limit is a guess from the bytes in the table: a record has a frame and a
-        // compressed payload grows. The few rows that are left over are read again by the next fetch.
+            .bind(from_seq)
+            .bind(row_limit as i64)
+            .fetch(connection);
+        let mut read = RowsRead { rows: 0, left_bytes: 0 };
         while let Some(row) = rows.try_next().await? {
-            if !range.is_full {
-                range.push(row::decode(&row)?);
+            let record = row::decode(&row)?;
+            read.rows += 1;
+            if range.is_full {
+                // The rest is guessed from this one; a few rows are simply read to the end.
+                read.left_bytes = record.size() * (row_limit - read.rows);
+                if read.left_bytes > MAX_LEFT_BYTES {
+                    break;
+                }
+            } else {
+                range.push(record);
             }
         }
-        Ok(range.finish())
+        Ok(read)
     }
+}
+
+/// What one statement returned.
+struct RowsRead {
+    rows: usize,
+    /// About the bytes that it would still return.
+    left_bytes: usize,
 }
 
 struct Range {
@@ -128,6 +168,7 @@ struct RangeBuilder {
     is_full: bool,
     finished: BytesMut,
     open: Option<(TimestampType, BatchBuilder)>,
+    rows: usize,
     first_offset: Option<i64>,
     next_offset: i64,
 }
@@ -140,6 +181,7 @@ impl RangeBuilder {
             is_full: false,
             finished: BytesMut::new(),
             open: None,
+            rows: 0,
             first_offset: None,
             next_offset: 0,
         }
@@ -161,6 +203,16 @@ impl RangeBuilder {
             self.close();
             let _ = self.try_push(&record, timestamp_type);
         }
+        self.rows += usize::from(!self.is_full);
+    }
+
+    fn size(&self) -> usize {
+        self.finished.len() + self.open.as_ref().map_or(0, |(_, batch)| batch.encoded_size())
+    }
+
+    /// Bytes of a record on average.
+    fn row_bytes(&self) -> Option<usize> {
+        self.size().checked_div(self.rows).map(|bytes| bytes.max(1))
     }
 
     /// The batch that is open, or a new one that starts at `offset`.

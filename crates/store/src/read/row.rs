@@ -33,16 +33,29 @@ pub(super) struct RecordRow<'r> {
     pub(super) headers: Vec<Header>,
 }
 
+impl RecordRow<'_> {
+    /// About its bytes in Postgres.
+    pub(super) fn size(&self) -> usize {
+        let value = match &self.value {
+            Some(Value::Plain(bytes)) => bytes.len(),
+            Some(Value::Decompressed { stored_bytes, .. }) => *stored_bytes,
+            None => 0,
+        };
+        let header = |header: &Header| header.key.len() + header.value.as_ref().map_or(0, Vec::len);
+        self.key.map_or(0, <[u8]>::len) + value + self.headers.iter().map(header).sum::<usize>()
+    }
+}
+
 pub(super) enum Value<'r> {
     Plain(&'r [u8]),
-    Decompressed(Vec<u8>),
+    Decompressed { bytes: Vec<u8>, stored_bytes: usize },
 }
 
 impl Value<'_> {
     pub(super) fn as_slice(&self) -> &[u8] {
         match self {
             Value::Plain(bytes) => bytes,
-            Value::Decompressed(bytes) => bytes,
+            Value::Decompressed { bytes, .. } => bytes,
         }
     }
 }
@@ -83,7 +96,7 @@ fn value(row: &PgRow) -> Result<Value<'_>, StoreError> {
         0 => Ok(Value::Plain(payload)),
         SNAPPY => snap::raw::Decoder::new()
             .decompress_vec(payload)
-            .map(Value::Decompressed)
+            .map(|bytes| Value::Decompressed { bytes, stored_bytes: payload.len() })
             .map_err(|error| StoreError::Corrupt(format!("snappy payload of seq {}: {error}", row_seq(row)))),
         other => Err(StoreError::Corrupt(format!("unknown payload_compression {other} of seq {}", row_seq(row)))),
     }

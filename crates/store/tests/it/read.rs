@@ -163,6 +163,32 @@ async fn byte_limits_hold_but_one_record_always_comes() {
     assert_eq!(log.bytes_read(0, without_exception).await, 0);
 }
 
+/// How many rows to ask for is guessed from what the last ones weighed; a guess that is wrong in
+/// either direction costs time but neither records nor memory.
+#[tokio::test(flavor = "multi_thread")]
+async fn records_of_very_different_sizes_are_read_in_full() {
+    let database = TestDatabase::new().await;
+    let log = Log::create(&database, 1).await;
+    let large = "L".repeat(900_000);
+    let mut expected = Vec::new();
+    for _ in 0..3 {
+        let small: Vec<String> = (0..3000).map(|i| format!("small {i}")).collect();
+        log.append(0, plain(&small.iter().map(String::as_str).collect::<Vec<_>>())).await.unwrap();
+        expected.extend(small);
+        for _ in 0..4 {
+            log.append(0, plain(&[&large])).await.unwrap();
+            expected.push(large.clone());
+        }
+    }
+    let mut read = Vec::new();
+    while read.len() < expected.len() {
+        let records = log.read(0, read.len() as i64, 1_000_000).await.unwrap();
+        assert!(!records.is_empty(), "nothing at {}", read.len());
+        read.extend(records.into_iter().map(|record| String::from_utf8(record.value.unwrap()).unwrap()));
+    }
+    assert!(read == expected, "every record once and in order");
+}
+
 /// Clients size their buffers by what they ask for (librdkafka: `receive.message.max.bytes`).
 #[tokio::test(flavor = "multi_thread")]
 async fn the_byte_limit_is_exact() {
