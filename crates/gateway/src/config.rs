@@ -126,6 +126,11 @@ pub struct ServerConfig {
           value_parser = clap::value_parser!(u64).range(1_024..=1_099_511_627_776))]
     pub other_memory_bytes: u64,
 
+    /// Bytes of all Fetch answers that are being made or written, whole process
+    #[arg(long, env = "PGQUEUE_GATEWAY_FETCH_MEMORY_BYTES", default_value_t = 268_435_456, value_name = "BYTES",
+          value_parser = clap::value_parser!(u64).range(16_777_216..=1_099_511_627_776))]
+    pub fetch_memory_bytes: u64,
+
     /// Milliseconds that running requests get to finish at shutdown
     #[arg(long, env = "PGQUEUE_GATEWAY_DRAIN_MS", default_value_t = 5_000, value_name = "MS")]
     pub drain_ms: u64,

@@ -13,7 +13,11 @@ use wire::FrameLimits;
 
 use crate::{
     config::{HostPort, ServerConfig},
-    net::{budget::Budgets, log_limit::LogLimit, shutdown::Shutdown},
+    net::{
+        budget::{Budgets, Held},
+        log_limit::LogLimit,
+        shutdown::Shutdown,
+    },
     readiness::Readiness,
     topics::LastList,
 };
@@ -48,6 +52,8 @@ pub struct RequestContext {
     /// Cancelled when the client is gone or the gateway drains: whoever waits answers at once with
     /// what there is.
     pub disconnected: CancellationToken,
+    /// Memory of the answer, given back when it has been written.
+    pub(crate) held: Held,
 }
 
 /// A broker as clients are told about it. Metadata, FindCoordinator and DescribeCluster all take it

@@ -62,6 +62,7 @@ const NO_FILES: Effect = Effect::Stored("records are rows in Postgres, there are
 const NO_REPLICAS: Effect = Effect::Stored("durability and replication are those of Postgres");
 const NO_REMOTE: Effect = Effect::Stored("there is no remote log storage");
 const NO_CLEANER: Effect = Effect::Stored("records are not deleted or compacted by the gateway yet");
+const NO_SHARE_GROUPS: Effect = Effect::Stored("there are no share groups");
 const NOT_RECOMPRESSED: Effect = Effect::Stored("the gateway does not compress for readers");
 const INT_MAX: i64 = i32::MAX as i64;
 
@@ -90,15 +91,18 @@ topic_configs! {
         Only(&["producer", "uncompressed"], "the gateway does not recompress what producers send"), NOT_RECOMPRESSED;
     "compression.zstd.level", Int, "3", Some("compression.zstd.level"), Integer(-131_072, 22), NOT_RECOMPRESSED;
     "delete.retention.ms", Long, "86400000", Some("log.cleaner.delete.retention.ms"), Integer(0, i64::MAX), NO_CLEANER;
+    "errors.deadletterqueue.group.enable", Boolean, "false", None, Boolean, NO_SHARE_GROUPS;
     "file.delete.delay.ms", Long, "60000", Some("log.segment.delete.delay.ms"), Integer(0, i64::MAX), NO_FILES;
     "flush.messages", Long, "9223372036854775807", Some("log.flush.interval.messages"), Integer(1, i64::MAX), NO_FILES;
-    "flush.ms", Long, "9223372036854775807", Some("log.flush.interval.ms"), Integer(0, i64::MAX), NO_FILES;
+    "flush.ms", Long, "9223372036854775807", None, Integer(0, i64::MAX), NO_FILES;
     "follower.replication.throttled.replicas", List, "", None, ThrottledReplicas, NO_REPLICAS;
     "index.interval.bytes", Int, "4096", Some("log.index.interval.bytes"), Integer(0, INT_MAX), NO_FILES;
     "leader.replication.throttled.replicas", List, "", None, ThrottledReplicas, NO_REPLICAS;
     "local.retention.bytes", Long, "-2", Some("log.local.retention.bytes"), Integer(-2, i64::MAX), NO_REMOTE;
     "local.retention.ms", Long, "-2", Some("log.local.retention.ms"), Integer(-2, i64::MAX), NO_REMOTE;
     "max.compaction.lag.ms", Long, "9223372036854775807", Some("log.cleaner.max.compaction.lag.ms"), Integer(1, i64::MAX), NO_CLEANER;
+    "max.decompressed.message.bytes", Int, "2147483639", Some("max.decompressed.message.bytes"), Integer(1, INT_MAX),
+        Effect::Stored("--max-request-bytes bounds what a batch may inflate to");
     "max.message.bytes", Int, "1048588", Some("message.max.bytes"), Integer(0, INT_MAX), Enforced;
     "message.timestamp.after.max.ms", Long, "3600000", Some("log.message.timestamp.after.max.ms"), Integer(0, i64::MAX), Enforced;
     "message.timestamp.before.max.ms", Long, "9223372036854775807", Some("log.message.timestamp.before.max.ms"), Integer(0, i64::MAX), Enforced;
@@ -116,7 +120,7 @@ topic_configs! {
     "retention.ms", Long, "604800000", Some("log.retention.ms"), Integer(-1, i64::MAX), NO_CLEANER;
     "segment.bytes", Int, "1073741824", Some("log.segment.bytes"), Integer(1_048_576, INT_MAX), NO_FILES;
     "segment.index.bytes", Int, "10485760", Some("log.index.size.max.bytes"), Integer(4, INT_MAX), NO_FILES;
-    "segment.jitter.ms", Long, "0", Some("log.roll.jitter.ms"), Integer(0, i64::MAX), NO_FILES;
+    "segment.jitter.ms", Long, "0", None, Integer(0, i64::MAX), NO_FILES;
     "segment.ms", Long, "604800000", Some("log.roll.ms"), Integer(1, i64::MAX), NO_FILES;
     "unclean.leader.election.enable", Boolean, "false", Some("unclean.leader.election.enable"), Boolean, NO_REPLICAS;
 }

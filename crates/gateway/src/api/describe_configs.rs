@@ -5,7 +5,8 @@
 //! (Kafka: `ConfigHelper.describeConfigs`). Loggers, client metrics and groups have no
 //! configurations here and are INVALID_REQUEST, as is any other type.
 //!
-//! Deliberate difference: the synonym of a default is the topic configuration's broker-wide name
+//! Deliberate differences: a resource that is named again is INVALID_REQUEST, as Kafka has it where
+//! configurations are changed, so that a small request cannot ask for gigabytes. And the synonym of a default is the topic configuration's broker-wide name
 //! with the default in the topic's unit. Kafka shows `log.retention.hours=168` there.
 
 use kafka_protocol::{
@@ -17,7 +18,7 @@ use kafka_protocol::{
     },
     protocol::StrBytes,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use wire::{ErrorCode, TopicName};
 
 use crate::{
@@ -45,7 +46,12 @@ pub async fn handle(
     request: &DescribeConfigsRequest,
 ) -> Result<DescribeConfigsResponse, ApiError> {
     let mut results = Vec::with_capacity(request.resources.len());
+    let mut seen = HashSet::with_capacity(request.resources.len());
     for resource in &request.resources {
+        if !seen.insert((resource.resource_type, &resource.resource_name)) {
+            results.push(failed(resource, ErrorCode::InvalidRequest, "the resource is named twice".to_owned()));
+            continue;
+        }
         let entries = match resource.resource_type {
             TOPIC => topic_entries(ctx, &resource.resource_name).await?,
             BROKER => broker_entries(ctx, &resource.resource_name),

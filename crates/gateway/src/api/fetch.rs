@@ -29,7 +29,11 @@ use wire::ErrorCode;
 use crate::{
     context::{LEADER_EPOCH, RequestContext},
     error::{ApiError, store_error_code},
+    net::budget::AnswerSpace,
 };
+
+/// Time that a request waits for memory for its answer at the least; then it is answered without records.
+const SPACE_TIME: Duration = Duration::from_secs(1);
 
 /// No other replica is worth reading from (KIP-392).
 const NO_REPLICA: i32 = -1;
@@ -49,8 +53,9 @@ pub async fn handle(ctx: &RequestContext, _version: i16, request: &FetchRequest)
         // Every wake-up may be a topic's deletion.
         fetch.drop_deleted(ctx).await;
         subscription.want(min_bytes);
-        let bytes = fetch.read(ctx).await;
-        let done = bytes as i64 >= min_bytes || fetch.has_error() || fetch.keys_len() == 0;
+        let limit = fetch.reserve(ctx, deadline).await;
+        let bytes = fetch.read(ctx, limit).await;
+        let done = bytes as i64 >= min_bytes.min(limit as i64) || fetch.has_error() || fetch.keys_len() == 0;
         if done || Instant::now() >= deadline || ctx.disconnected.is_cancelled() {
             return Ok(fetch.response());
         }
@@ -84,6 +89,8 @@ struct Part {
 struct Fetch<'r> {
     topics: Vec<(&'r FetchTopic, Vec<Part>)>,
     max_bytes: usize,
+    /// Of the read that is under way.
+    space: Option<AnswerSpace>,
 }
 
 impl<'r> Fetch<'r> {
@@ -107,7 +114,7 @@ impl<'r> Fetch<'r> {
         }
         // `max_bytes` came with version 3, and 0 or less still returns one batch.
         let max_bytes = usize::try_from(request.max_bytes.min(limit)).unwrap_or(0);
-        Self { topics, max_bytes }
+        Self { topics, max_bytes, space: None }
     }
 
     fn parts(&self) -> impl Iterator<Item = &Part> {
@@ -142,12 +149,30 @@ impl<'r> Fetch<'r> {
         }
     }
 
+    /// Lets go of what was read before and waits for memory: the bytes that the answer may have.
+    async fn reserve(&mut self, ctx: &RequestContext, deadline: Instant) -> usize {
+        for part in self.topics.iter_mut().flat_map(|(_, parts)| parts) {
+            part.answer.records = Some(Bytes::new());
+        }
+        ctx.held.set(None);
+        let wanted = self.max_bytes.max(1).min(self.parts().map(|part| part.max_bytes.max(1)).sum());
+        let until = deadline.max(Instant::now() + SPACE_TIME);
+        match timeout_at(until, ctx.shared.budgets.answer(wanted)).await {
+            Ok(space) => {
+                let bytes = space.bytes();
+                self.space = Some(space);
+                bytes
+            }
+            Err(_) => 0,
+        }
+    }
+
     /// Reads all partitions in the order of the request within the byte limits; the first one with
-    /// records returns at least one, however large. Returns the bytes read.
-    async fn read(&mut self, ctx: &RequestContext) -> usize {
+    /// records returns at least one, however large, if there may be any. Returns the bytes read.
+    async fn read(&mut self, ctx: &RequestContext, limit: usize) -> usize {
         let store = &ctx.shared.store;
         let known = store.known_bounds(&self.keys()).await;
-        let mut left = self.max_bytes;
+        let mut left = limit;
         let mut total = 0;
         for part in self.topics.iter_mut().flat_map(|(_, parts)| parts) {
             let Some(key) = part.key else { continue };
@@ -163,7 +188,7 @@ impl<'r> Fetch<'r> {
                 part.answer = answered(part.index, bounds, Bytes::new());
                 continue;
             }
-            let limit = ReadLimit { max_bytes: part.max_bytes.min(left), at_least_one: total == 0 };
+            let limit = ReadLimit { max_bytes: part.max_bytes.min(left), at_least_one: total == 0 && limit > 0 };
             match store.fetch(key, part.offset, limit, bounds).await {
                 Ok(fetched) => {
                     total += fetched.records.len();
@@ -177,6 +202,7 @@ impl<'r> Fetch<'r> {
                 }
             }
         }
+        ctx.held.set(self.space.take().map(|space| space.keep(total)));
         total
     }
 

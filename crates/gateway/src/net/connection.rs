@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 use wire::{FrameHead, RequestHeader};
 
-use super::budget::Reserved;
+use super::budget::{Arriving, Held};
 use crate::{
     api::{self, Api, Reply, api_versions},
     context::{RequestContext, Shared},
@@ -45,7 +45,7 @@ use crate::{
 const READ_BUFFER: usize = 8 * 1024;
 /// Memory taken for a body before its bytes have arrived; the rest is taken as it fills, so that
 /// claiming a large frame costs the client its bytes.
-const FIRST_BODY_BYTES: usize = 1024 * 1024;
+const FIRST_BODY_BYTES: usize = 64 * 1024;
 /// Time that a body may take to arrive, plus a second per MiB: a slow sender holds a part of the
 /// process-wide budget.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -78,7 +78,9 @@ struct Pending {
     correlation_id: i32,
     reply: BoxFuture<'static, Reply>,
     /// Held until the answer has been written.
-    reserved: Reserved,
+    request: Arriving,
+    /// The same of the answer.
+    held: Held,
 }
 
 /// Why no further request is read.
@@ -140,25 +142,35 @@ impl Connection {
         let Some(api) = api::find(frame.api_key) else {
             return Err(refusal(&head, &format!("unknown api key {}", frame.api_key)));
         };
-        let reserved = self.shared.budgets.reserve(frame.api_key, size).await;
-        let time = BODY_TIME + Duration::from_secs((size >> 20) as u64);
-        let body = match timeout(time, self.read_body(input, size)).await {
-            Ok(body) => body?,
-            Err(_) => return Err(End::Refused(format!("{size} bytes of {} took longer than {time:?}", api.name))),
-        };
-        self.start(api, frame.api_version, body, reserved).await
+        let mut request = self.shared.budgets.request(frame.api_key);
+        let body = self.read_body(input, size, &mut request).await?;
+        self.start(api, frame.api_version, body, request).await
     }
 
-    async fn read_body(&self, input: &mut BufReader<OwnedReadHalf>, size: usize) -> Result<Bytes, End> {
-        let mut body = BytesMut::with_capacity(size.min(FIRST_BODY_BYTES));
+    async fn read_body(
+        &self,
+        input: &mut BufReader<OwnedReadHalf>,
+        size: usize,
+        request: &mut Arriving,
+    ) -> Result<Bytes, End> {
+        // The client's time, without the waits for memory.
+        let time = BODY_TIME + Duration::from_secs((size >> 20) as u64);
+        let mut left = time;
+        let mut body = BytesMut::new();
         let mut input = input.take(size as u64);
         while body.len() < size {
             if body.len() == body.capacity() {
-                body.reserve(body.len().min(size - body.len()));
+                let more = body.len().max(FIRST_BODY_BYTES).min(size - body.len());
+                request.grow(more).await;
+                body.reserve(more);
             }
-            if input.read_buf(&mut body).await.map_err(|_| End::Gone)? == 0 {
-                return Err(End::Gone);
+            let start = Instant::now();
+            match timeout(left, input.read_buf(&mut body)).await {
+                Ok(Ok(read)) if read > 0 => {}
+                Ok(_) => return Err(End::Gone),
+                Err(_) => return Err(End::Refused(format!("a request of {size} bytes took longer than {time:?}"))),
             }
+            left = left.saturating_sub(start.elapsed());
             self.activity.touch();
         }
         Ok(body.freeze())
@@ -166,13 +178,7 @@ impl Connection {
 
     /// Decodes a request and hands it on. For a two-phase API this waits until the request has its
     /// place in the store's queue, which is what keeps Produce in arrival order.
-    async fn start(
-        &self,
-        api: &'static Api,
-        version: i16,
-        mut body: Bytes,
-        reserved: Reserved,
-    ) -> Result<Pending, End> {
+    async fn start(&self, api: &'static Api, version: i16, mut body: Bytes, arrived: Arriving) -> Result<Pending, End> {
         let refuse = |reason: &dyn std::fmt::Display| End::Refused(format!("{} v{version}: {reason}", api.name));
         let header = RequestHeader::decode(api.key, version, &mut body).map_err(|error| refuse(&error))?;
         let correlation_id = header.correlation_id;
@@ -182,7 +188,7 @@ impl Connection {
             }
             // KIP-511: the body of an unknown version is not parsed, the answer is a v0 one.
             let reply = Box::pin(std::future::ready(Reply::Respond(api_versions::unsupported_version())));
-            return Ok(Pending { api, version: 0, correlation_id, reply, reserved });
+            return Ok(Pending { api, version: 0, correlation_id, reply, request: arrived, held: Held::default() });
         }
         let request = wire::decode_request(api.key, version, body).map_err(|error| refuse(&error))?;
         let ctx = RequestContext {
@@ -190,9 +196,11 @@ impl Connection {
             peer: self.peer,
             client_id: header.client_id,
             disconnected: self.stop.clone(),
+            held: Held::default(),
         };
+        let held = ctx.held.clone();
         match api::dispatch(ctx, version, request).await {
-            Some(reply) => Ok(Pending { api, version, correlation_id, reply, reserved }),
+            Some(reply) => Ok(Pending { api, version, correlation_id, reply, request: arrived, held }),
             None => Err(refuse(&"this request is not served")),
         }
     }
@@ -218,7 +226,7 @@ impl Connection {
         write: &mut OwnedWriteHalf,
         answers: &mut mpsc::Receiver<Pending>,
     ) -> Result<(), &'static str> {
-        while let Some(Pending { api, version, correlation_id, reply, reserved }) = answers.recv().await {
+        while let Some(Pending { api, version, correlation_id, reply, request, held }) = answers.recv().await {
             let response = match reply.await {
                 Reply::Respond(response) => response,
                 Reply::Silent => continue,
@@ -230,7 +238,7 @@ impl Connection {
             })?;
             drop(response);
             self.write_frame(write, frame).await?;
-            drop(reserved);
+            drop((request, held));
         }
         Ok(())
     }

@@ -126,3 +126,14 @@ async fn resources_that_are_not_there() {
     let cluster_wide = describe(&mut client, 4, request(BROKER, "", None)).await;
     assert_eq!((cluster_wide.error_code, cluster_wide.configs.len()), (0, 0));
 }
+
+/// The largest request that is accepted would else be answered with a gigabyte.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_is_described_once() {
+    let (_gateway, mut client) = gateway_with_topic().await;
+    let resource = request(TOPIC, "t", None).resources.remove(0);
+    let request = DescribeConfigsRequest::default().with_resources(vec![resource; 1_000]);
+    let results = client.call(4, request).await.results;
+    assert!(results[0].error_code == 0 && !results[0].configs.is_empty());
+    assert!(results.len() == 1_000 && results[1..].iter().all(|result| result.error_code == 42));
+}

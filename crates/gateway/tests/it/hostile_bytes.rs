@@ -8,6 +8,8 @@ use kafka_protocol::messages::ApiVersionsRequest;
 use testkit::{Client, TestGateway};
 use tokio::time::timeout;
 
+use crate::samples::{batch, fetch, metadata, produce};
+
 /// A frame with a classic header and this body.
 fn frame(api_key: i16, version: i16, body: &[u8]) -> Vec<u8> {
     let mut frame = i32::try_from(10 + body.len()).unwrap().to_be_bytes().to_vec();
@@ -125,6 +127,54 @@ async fn unfinished_requests_hold_nobody_up() {
         unfinished.push(client);
     }
     assert_serves(&mut gateway.client().await).await;
+}
+
+/// Large requests that are announced and never come leave the memory to those that do.
+#[tokio::test(flavor = "multi_thread")]
+async fn announced_bytes_hold_nobody_up() {
+    let gateway = TestGateway::start_with(|config| {
+        (config.server.max_request_bytes, config.server.produce_memory_bytes) = (8 << 20, 8 << 20);
+    })
+    .await;
+    let mut announced = Vec::new();
+    for _ in 0..10 {
+        let mut head = frame(0, 7, &[0; 1_000]);
+        head[..4].copy_from_slice(&(8_i32 << 20).to_be_bytes());
+        let mut client = gateway.client().await;
+        client.send_bytes(&head).await.unwrap();
+        announced.push(client);
+    }
+    let mut client = gateway.client().await;
+    client.call(12, metadata("t")).await;
+    let large = vec![0; 900_000];
+    let stored = timeout(Duration::from_secs(10), client.call(9, produce("t", -1, batch(&large)))).await.unwrap();
+    assert_eq!(stored.responses[0].partition_responses[0].error_code, 0);
+}
+
+/// Answers that nobody reads fill their budget and no more; others get theirs, if smaller.
+#[tokio::test(flavor = "multi_thread")]
+async fn unread_answers_are_bounded() {
+    let gateway = TestGateway::start_with(|config| config.server.fetch_memory_bytes = 16 << 20).await;
+    let mut client = gateway.client().await;
+    client.call(12, metadata("t")).await;
+    let large = vec![0; 1_000_000];
+    for _ in 0..16 {
+        client.call(9, produce("t", -1, batch(&large))).await;
+    }
+    let mut request = fetch("t", 0, 0).with_max_bytes(50 << 20);
+    request.topics[0].partitions[0].partition_max_bytes = 50 << 20;
+    let before = peak_memory();
+    let mut unread = Vec::new();
+    for _ in 0..40 {
+        let mut client = gateway.client().await;
+        let _ = client.send(11, request.clone()).await;
+        unread.push(client);
+    }
+    let answer = timeout(Duration::from_secs(30), client.call(11, request)).await.unwrap();
+    assert_eq!((answer.error_code, answer.responses[0].partitions[0].error_code), (0, 0));
+    assert_eq!(answer.responses[0].partitions[0].high_watermark, 16);
+    let grown = peak_memory() - before;
+    assert!(grown < 256, "memory grew by {grown} MiB");
 }
 
 #[tokio::test(flavor = "multi_thread")]
