@@ -1,0 +1,16 @@
+//! The classic protocol (JoinGroup, SyncGroup, Heartbeat, LeaveGroup): one file per event.
+
+mod commit;
+mod expire;
+mod heartbeat;
+mod join;
+mod leave;
+mod member;
+mod rebalance;
+mod restore;
+mod state;
+mod static_member;
+mod sync;
+
+pub(crate) use member::Member;
+pub use state::{Group, State};

@@ -1,0 +1,55 @@
+//! The decisions of Kafka's classic consumer group protocol: a [`Group`], an event and the time go in, replies,
+//! what must be saved and the next wake-up come out. No I/O, no clock, no random numbers.
+//!
+//! # Decide, persist, answer
+//! Every event returns an [`Outcome`]. The caller
+//! 1. persists [`Outcome::save`] if there is one, while no other event reaches the same group,
+//! 2. sends [`Outcome::replies`]: a [`Token`] is the caller's handle of the request that is answered,
+//! 3. calls [`Group::tick`] at [`Outcome::wake_at`] (the newest one counts).
+//!
+//! When persisting failed, nothing was sent yet: [`Group::undo`] takes the outcome back and returns another one
+//! with the replies that are right in this case (it has nothing to save). A generation that could not be saved is
+//! tried again at its `wake_at`, with the members still waiting; a leader's SyncGroup and the replacing of a static
+//! member are refused with the error given, and the client repeats them. A save that failed for the caller but is
+//! in the database nevertheless does no harm: nobody was told, and the next save replaces it.
+//!
+//! # What survives
+//! A [`StoredGroup`] is saved when a generation begins (before anyone hears its number), when its assignment is
+//! known, when a static member got a new id in `Stable`, and when the group became empty. [`Group::restore`] goes on
+//! from there at the same generation, with fresh deadlines. Kafka saves only the last three; saving the first one as
+//! well keeps a number from being given out twice and a restarted static member from being fenced by its own
+//! predecessor when the gateway dies between JoinGroup and SyncGroup.
+//!
+//! # Time
+//! Every `now` is in milliseconds since the Unix epoch, and must never go backwards within one process (take a
+//! monotonic clock and add the epoch once); it is stored only as the time of the last change of state.
+//!
+//! The rules follow `ClassicGroup.java` and `GroupMetadataManager.java` of Apache Kafka 4.x; where one is different
+//! on purpose, the comment there says so.
+
+pub mod absent;
+mod classic;
+mod describe;
+mod error;
+mod outcome;
+mod reply;
+mod request;
+mod settings;
+mod stored;
+mod subscription;
+
+pub use classic::{Group, State};
+pub use describe::{DescribedGroup, DescribedMember};
+pub use error::GroupError;
+pub use outcome::{Outcome, Token};
+pub use reply::{JoinMember, JoinReply, LeaveReply, LeaveResult, Reply, SyncReply};
+pub use request::{CommitRequest, HeartbeatRequest, JoinRequest, LeaveRequest, LeavingMember, Protocol, SyncRequest};
+pub use settings::Settings;
+pub use stored::{StoredError, StoredGroup, StoredMember, StoredState};
+pub use subscription::subscribed_topics;
+
+/// Milliseconds, of a point in time since the Unix epoch.
+pub type Millis = i64;
+
+/// The protocol type of Kafka's consumers: the only one whose subscriptions are ever parsed.
+pub const CONSUMER_PROTOCOL_TYPE: &str = "consumer";

@@ -1,0 +1,87 @@
+//! Answers, in the shape of the newest version.
+
+use bytes::Bytes;
+
+use crate::GroupError;
+
+/// The answer to a request that was given a [`Token`](crate::Token).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    Join(JoinReply),
+    Sync(SyncReply),
+    Leave(LeaveReply),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinReply {
+    pub error: Option<GroupError>,
+    /// −1 with an error.
+    pub generation: i32,
+    pub protocol_type: Option<String>,
+    /// Nullable on the wire since version 7, "" before.
+    pub protocol_name: Option<String>,
+    pub leader: String,
+    pub skip_assignment: bool,
+    pub member_id: String,
+    /// For the leader only.
+    pub members: Vec<JoinMember>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinMember {
+    pub member_id: String,
+    pub instance_id: Option<String>,
+    /// Of the protocol that was chosen.
+    pub metadata: Bytes,
+}
+
+impl JoinReply {
+    pub fn error(member_id: &str, error: GroupError) -> JoinReply {
+        JoinReply {
+            error: Some(error),
+            generation: -1,
+            protocol_type: None,
+            protocol_name: None,
+            leader: String::new(),
+            skip_assignment: false,
+            member_id: member_id.to_owned(),
+            members: Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyncReply {
+    pub error: Option<GroupError>,
+    pub protocol_type: Option<String>,
+    pub protocol_name: Option<String>,
+    /// Exactly the leader's bytes for this member; empty with an error.
+    pub assignment: Bytes,
+}
+
+impl SyncReply {
+    pub fn error(error: GroupError) -> SyncReply {
+        SyncReply { error: Some(error), protocol_type: None, protocol_name: None, assignment: Bytes::new() }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaveReply {
+    /// Of the whole request.
+    pub error: Option<GroupError>,
+    pub members: Vec<LeaveResult>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaveResult {
+    pub member_id: String,
+    pub instance_id: Option<String>,
+    pub error: Option<GroupError>,
+}
+
+impl LeaveReply {
+    /// The one error that versions 0–2 have room for.
+    pub fn single_error(&self) -> Option<GroupError> {
+        self.error.or_else(|| self.members.iter().find_map(|member| member.error))
+    }
+}
