@@ -32,6 +32,8 @@ use crate::{
     net::budget::AnswerSpace,
 };
 
+const READ_COMMITTED: i8 = 1;
+
 /// Time that a request waits for memory for its answer at the least; then it is answered without records.
 const SPACE_TIME: Duration = Duration::from_secs(1);
 
@@ -89,6 +91,7 @@ struct Part {
 struct Fetch<'r> {
     topics: Vec<(&'r FetchTopic, Vec<Part>)>,
     max_bytes: usize,
+    read_committed: bool,
     /// Of the read that is under way.
     space: Option<AnswerSpace>,
 }
@@ -114,7 +117,7 @@ impl<'r> Fetch<'r> {
         }
         // `max_bytes` came with version 3, and 0 or less still returns one batch.
         let max_bytes = usize::try_from(request.max_bytes.min(limit)).unwrap_or(0);
-        Self { topics, max_bytes, space: None }
+        Self { topics, max_bytes, read_committed: request.isolation_level == READ_COMMITTED, space: None }
     }
 
     fn parts(&self) -> impl Iterator<Item = &Part> {
@@ -207,10 +210,11 @@ impl<'r> Fetch<'r> {
     }
 
     fn response(self) -> FetchResponse {
+        // Null is "not asked for" (Kafka: `FetchResponse`); with READ_COMMITTED there are none.
+        let aborted = || self.read_committed.then(Vec::new);
         let topics = self.topics.into_iter().map(|(topic, parts)| {
-            FetchableTopicResponse::default()
-                .with_topic(topic.topic.clone())
-                .with_partitions(parts.into_iter().map(|part| part.answer).collect())
+            let answers = parts.into_iter().map(|part| part.answer.with_aborted_transactions(aborted()));
+            FetchableTopicResponse::default().with_topic(topic.topic.clone()).with_partitions(answers.collect())
         });
         FetchResponse::default().with_responses(topics.collect())
     }

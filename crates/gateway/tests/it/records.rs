@@ -127,6 +127,21 @@ async fn a_parked_fetch_hears_that_its_topic_is_gone() {
     assert!(start.elapsed() < Duration::from_secs(15));
 }
 
+/// An empty list where it was asked for, as in Kafka.
+#[tokio::test(flavor = "multi_thread")]
+async fn aborted_transactions_are_none_or_not_asked_for() {
+    let gateway = TestGateway::start().await;
+    let mut client = gateway.client().await;
+    create(&mut client, "t", 1, &[]).await;
+    for version in 4..=12 {
+        for (level, expected) in [(0, None), (1, Some(0))] {
+            let response = client.call(version, fetch("t", 0, 0).with_isolation_level(level)).await;
+            let aborted = response.responses[0].partitions[0].aborted_transactions.as_ref();
+            assert_eq!(aborted.map(Vec::len), expected, "v{version}");
+        }
+    }
+}
+
 fn look_up(timestamps: &[i64]) -> ListOffsetsRequest {
     let partitions = timestamps
         .iter()
