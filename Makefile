@@ -1,30 +1,48 @@
 # Everything a newcomer needs; each target installs what it is missing (scripts/setup.sh).
 
-GATEWAY := target/release/pgqueue-gateway
+GATEWAY := target/debug/pgqueue-gateway
+# The clients that need no more than Rust, C and Python.
+CLIENTS := rust-rdkafka,confluent-kafka,kafka-python,kafka-python-2.0.2,aiokafka,kcat
 
-.PHONY: dev test compat soak lint
+.PHONY: dev test test-rust test-runner test-clients test-datahub compat soak lint setup-test setup-compat
 
 dev: ## a private Postgres and the gateway on 127.0.0.1:9092
 	@scripts/setup.sh dev
 	cargo build --release -p cli
-	@exec $(GATEWAY) dev
+	@exec target/release/pgqueue-gateway dev
 
-test: ## what Rust, C, Python and PostgreSQL can run
-	@scripts/setup.sh test
-	cargo test --workspace
-	cargo build --release -p cli
-	compat-tests/run.py --gateway $(GATEWAY) --group local
+test: test-rust test-runner test-clients test-datahub ## what Rust, C, Python and PostgreSQL can run
+
+test-rust: setup-test
+	cargo test --workspace --no-fail-fast
+
+test-runner: setup-test ## the runner of the matrix itself
+	cd compat-tests && python3 -m unittest runner.test_runner
+
+test-clients: setup-test $(GATEWAY)
+	compat-tests/run.py --gateway $(GATEWAY) --clients $(CLIENTS) --quick
+
+test-datahub: setup-test $(GATEWAY) ## a real file from kcat to pgQueue; pgQueue and Kafka on each kind of schema
 	compat-tests/datahub/run.sh all $(GATEWAY)
 
-compat: ## the clients of all languages
-	@scripts/setup.sh compat
-	cargo build --release -p cli
-	compat-tests/run.py --gateway $(GATEWAY)
+compat: setup-compat $(GATEWAY) ## the clients of all languages, Kafka's tools, franz-go's own tests
+	compat-tests/run.py --gateway $(GATEWAY) --quick --suites
 
-soak: ## the long loops
-	@scripts/setup.sh test
+soak: setup-compat $(GATEWAY) ## the long loops
 	CHAOS_ROUNDS=500 cargo test -p cli --test it chaos -- --nocapture
+	compat-tests/run.py --gateway $(GATEWAY) --suites
 
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+
+setup-test:
+	@scripts/setup.sh test
+
+setup-compat:
+	@scripts/setup.sh compat
+
+# As `cargo test` builds it, with the features that it gives the packages: nothing is built twice.
+.PHONY: $(GATEWAY)
+$(GATEWAY):
+	cargo test --workspace --no-run

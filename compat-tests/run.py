@@ -2,7 +2,9 @@
 """Runs every Kafka client of this directory against one server. README.md says what a client folder holds."""
 
 import argparse
+import contextlib
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -10,7 +12,9 @@ HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE))
 
-from runner import matrix  # noqa: E402
+from runner import matrix, suites  # noqa: E402
+from runner.client import Failed  # noqa: E402
+from runner.gateway import dev_gateway  # noqa: E402
 
 #: The folders that take part. A client that is missing here, or here and not there, fails the run.
 CLIENTS = (
@@ -27,6 +31,11 @@ CLIENTS = (
     "kafka-go",
     "kafkajs",
 )
+#: What `--suites` runs after the matrix: folders and their verbs.
+SUITES = {
+    "kafka-tools": "smoke",
+    "franz-go": "suite",
+}
 KINDS = {
     "client": "produces and consumes in the matrix",
     "reference": "a server to compare with",
@@ -44,20 +53,44 @@ def main():
             print(complaint, file=sys.stderr)
         print(f"0 passed, {len(complaints)} failed")
         return 1
-    folders = [HERE / name for name in options.clients]
+    # As Ctrl-C does: a gateway that was started must not stay behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     work = Path(os.environ.get("COMPAT_WORK") or HERE.parent / ".dev" / "compat").resolve() / "matrix"
-    tally = matrix.run(folders, options.bootstrap, work, options.quick, options.jobs)
+    (work / "logs").mkdir(parents=True, exist_ok=True)
+    tally = matrix.Tally()
+    try:
+        with server(options, work) as bootstrap:
+            folders = [HERE / name for name in options.clients]
+            matrix.run(folders, bootstrap, work, options.quick, options.jobs, tally)
+            if options.suites:
+                for name, verb in SUITES.items():
+                    suites.run(HERE / name, verb, bootstrap, work, tally)
+    except Failed as error:
+        tally.fails("the gateway", error)
     for failure in tally.failures:
         print(f"failed: {failure}")
     print(f"{tally.passed} passed, {len(tally.failures)} failed")
     return 1 if tally.failures or not tally.passed else 0
 
 
+@contextlib.contextmanager
+def server(options, work):
+    """Where the server is."""
+    if options.gateway:
+        with dev_gateway(options.gateway, work / "logs" / "gateway.log") as (gateway, _url):
+            yield gateway.kafka
+    else:
+        yield options.bootstrap
+
+
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bootstrap", default="127.0.0.1:9092", help="HOST:PORT of the server (%(default)s)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--bootstrap", default="127.0.0.1:9092", help="HOST:PORT of the server (%(default)s)")
+    which.add_argument("--gateway", metavar="BINARY", help="start `BINARY dev` for the run, with data of its own")
     parser.add_argument("--clients", type=names, default=CLIENTS, help="only these, with commas between")
     parser.add_argument("--quick", action="store_true", help="fewer and smaller records")
+    parser.add_argument("--suites", action="store_true", help=f"then {', '.join(map(' '.join, SUITES.items()))}")
     parser.add_argument("--jobs", type=int, default=2, help="clients at work at the same time (%(default)s)")
     return parser.parse_args()
 

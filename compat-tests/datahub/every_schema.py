@@ -1,4 +1,4 @@
-"""The gateway against each kind of schema, each in a fresh database: `run.sh all BINARY SERVER_URL`."""
+"""`dev` with a real file, then the gateway against each kind of schema: `run.sh all BINARY [SERVER_URL]`."""
 
 import os
 import sys
@@ -8,19 +8,34 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg2
 
 import suite  # noqa: F401 - registers every test
-from gateway import Gateway
 from harness import Tally
 from history import History
+from real_file import RealFile
+from runner.gateway import Gateway, dev_gateway
 from schema_again import run_datahub_setup
 from sides import Context
 
 
 def main():
-    if len(sys.argv) != 4:
-        sys.exit("usage: run.sh all BINARY SERVER_URL")
-    work, binary, server_url = sys.argv[1:]
+    if len(sys.argv) not in (3, 4):
+        sys.exit("usage: run.sh all BINARY [SERVER_URL]")
+    work, binary, *server_url = sys.argv[1:]
     os.makedirs(work, exist_ok=True)
     tally = Tally()
+    tally.run("dev: from start to stop", dev, tally, binary, work, *server_url)
+    return tally.finish()
+
+
+def dev(tally, binary, work, server_url=None):
+    with dev_gateway(binary, f"{work}/dev.log") as (gateway, url):
+        file = RealFile(Context(url, "queue", "metadata_queue", gateway.kafka), work)
+        for test in file.tests():
+            tally.run(f"dev: a real file {test.__name__}", test)
+        every_schema(tally, binary, work, server_url or url)
+
+
+def every_schema(tally, binary, work, server_url):
+    """Each kind in a database of its own, that no other has been in."""
     for kind, function, schema, prefix in (
         ("lean", made_by_the_gateway, "queue", "metadata_queue"),
         ("datahub", made_by_the_gateway, "other_schema", "other_prefix"),
@@ -33,11 +48,19 @@ def main():
             tally.run(f"{kind}: from start to stop", function, tally, binary, context, kind, f"{work}/{kind}.log")
         finally:
             administer(server_url, f"drop database {database} with (force)")
-    return tally.finish()
+
+
+def serve(binary, context, profile, log):
+    return Gateway(
+        binary,
+        ["serve", "--database-url", context.database_url, "--schema", context.schema,
+         "--table-prefix", context.prefix, "--schema-profile", profile],
+        log,
+    )
 
 
 def made_by_the_gateway(tally, binary, context, profile, log):
-    with Gateway(binary, context.database_url, context.schema, context.prefix, profile, log) as gateway:
+    with serve(binary, context, profile, log) as gateway:
         context.bootstrap = gateway.kafka
         tally.run_all(context, f"{profile}: ")
 
@@ -50,7 +73,7 @@ def made_by_datahub(tally, binary, context, kind, log):
     history.write()
     history.start_writer()
     try:
-        with Gateway(binary, context.database_url, context.schema, context.prefix, "lean", log) as gateway:
+        with serve(binary, context, "lean", log) as gateway:
             context.bootstrap = gateway.kafka
             tally.run(f"{kind}: pgQueue writers go on", history.stop_writer)
             tally.run(f"{kind}: every row is read through Kafka", history.every_row_is_read_through_kafka)

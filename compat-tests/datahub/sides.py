@@ -50,11 +50,15 @@ class Context:
 
     def rows(self, sql, *parameters):
         """Runs one statement in which {} stands for the schema and the prefix: `from {}_topic`."""
+        return self.execute(sql, *parameters, rows=True)
+
+    def execute(self, sql, *parameters, rows=False):
+        """The same for a statement that has no rows to give."""
         connection = self.connect()
         try:
             with connection, connection.cursor() as cursor:
                 cursor.execute(sql.replace("{}", f'"{self.schema}".{self.prefix}'), parameters or None)
-                return cursor.fetchall()
+                return cursor.fetchall() if rows else None
         finally:
             connection.close()
 
@@ -126,7 +130,7 @@ class Queue:
         ]
         return self.repository.enqueue_batch(self.connection, items, **self.defaults)
 
-    def receive(self, topic, group, most=100, owner=None, visible_after=600.0):
+    def receive(self, topic, group, most=100, owner=None, visible_after=600.0, partitions=None):
         row = self.repository.fetch_topic_row(self.connection, topic)
         self.connection.rollback()
         assert row is not None, f"pgQueue does not know the topic {topic}"
@@ -134,7 +138,7 @@ class Queue:
             self.connection,
             consumer_group=group,
             topic_id=row[0],
-            partition_ids=range(row[1]),
+            partition_ids=partitions or range(row[1]),
             lock_owner=owner or f"{group}:{uuid.uuid4()}",
             visibility_timeout=timedelta(seconds=visible_after),
             max_messages=most,
@@ -156,11 +160,11 @@ class Queue:
     def commit(self, group, messages):
         return self.repository.commit_for_group(self.connection, group, [m.handle for m in messages])
 
-    def drain(self, topic, group):
+    def drain(self, topic, group, partitions=None, most=100):
         """Everything that the group has not had, received and committed in batches."""
         out = []
         while True:
-            batch = self.receive(topic, group)
+            batch = self.receive(topic, group, most, partitions=partitions)
             if not batch:
                 return out
             assert self.commit(group, batch) == len(batch)

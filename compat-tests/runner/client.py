@@ -9,6 +9,7 @@ from pathlib import Path
 
 BUILD_SECONDS = 1800
 VERB_SECONDS = 180
+SUITE_SECONDS = 900
 
 
 class Failed(Exception):
@@ -22,8 +23,11 @@ class Client:
         self.logs = work / "logs"
         self.capabilities = None
 
-    def build(self):
+    def fetch(self):
         self._run(["build"], BUILD_SECONDS, "build")
+
+    def build(self):
+        self.fetch()
         text = b"".join(self.lines(["capabilities"], "capabilities"))
         try:
             self.capabilities = json.loads(text)
@@ -31,10 +35,14 @@ class Client:
             raise Failed(f"capabilities are not JSON: {error}") from None
 
     def produce(self, bootstrap, topic, codec, path):
-        self._run(["produce", bootstrap, topic, codec, str(path)], VERB_SECONDS, f"produce-{topic}")
+        self._run(["produce", bootstrap, topic, codec, str(path)], VERB_SECONDS, f"produce-{topic}-{codec}")
 
     def consume(self, bootstrap, topic):
         return self.lines(["consume", bootstrap, topic], f"consume-{topic}")
+
+    def suite(self, verb, bootstrap):
+        """The lines that a suite of tests prints, of which the last is 'N passed, N failed'."""
+        return self.lines([verb, bootstrap], verb, SUITE_SECONDS)
 
     def _run(self, arguments, seconds, log):
         for _line in self.lines(arguments, log, seconds, also_stdout=True):

@@ -11,16 +11,23 @@ class Mismatch(Exception):
 
 
 class Topic:
-    """A topic and the records that stand in it, per partition in order."""
+    """A topic and the records that stand in it, per partition in order: all of one codec, then of the next."""
 
-    def __init__(self, name, client, codec, records, beyond):
-        self.name, self.client, self.codec = name, client, codec
+    def __init__(self, name, client, codecs, records, beyond):
+        self.name, self.client, self.codecs, self.records, self._beyond = name, client, codecs, records, beyond
+        #: Of each partition the records and the codecs that they were sent with.
         self.partitions = {}
         #: Where the producing client cannot give the timestamp, the first reader tells it to the others.
         self.timestamps_known = not any("timestamp" in beyond(record) for record in records)
         self._lock = threading.Lock()
-        for record in records:
-            self.partitions.setdefault(record["partition"], []).append(record)
+        for codec in codecs:
+            for record in records:
+                self.partitions.setdefault(record["partition"], []).append((record, codec))
+
+    def without(self, codec):
+        """A topic, with a name of its own, that the other codecs are to be sent to."""
+        codecs = [other for other in self.codecs if other != codec]
+        return Topic(f"{self.name}-no-{codec}", self.client, codecs, self.records, self._beyond)
 
     def check(self, lines, beyond):
         """Raises Mismatch, or returns the capabilities for lack of which a field was not compared."""
@@ -38,7 +45,7 @@ class Topic:
             if offset >= len(expected):
                 raise Mismatch(f"partition {partition}: more than the {len(expected)} records sent")
             seen[partition] += 1
-            record = expected[offset]
+            record, codec = expected[offset]
             lacking = beyond(record)
             left_out.extend(lacking.values())
             for field in FIELDS:
@@ -49,7 +56,7 @@ class Topic:
                 elif read[field] != record[field]:
                     raise Mismatch(
                         f"partition {partition} offset {offset}: {field} is {show(read[field])}, "
-                        f"sent was {show(record[field])}"
+                        f"sent with {codec} was {show(record[field])}"
                     )
         for partition, records in self.partitions.items():
             if seen[partition] != len(records):

@@ -1,11 +1,16 @@
 """The runner must see every kind of difference: `python3 -m unittest runner.test_runner`."""
 
+import contextlib
+import io
 import json
 import unittest
 
 from .capability import beyond, for_verb
+from .client import Failed
 from .expected import Mismatch, Topic, line_of
 from .generated import LARGEST_VALUE, generate
+from .matrix import Tally, produce
+from .suites import add_counts
 
 EVERYTHING = {
     "codecs": ["none"], "binary": True, "headers": True, "null_header_values": True, "duplicate_headers": True,
@@ -17,6 +22,20 @@ EVERYTHING = {
 def lacking(*names):
     capabilities = for_verb({**EVERYTHING, **{name: False for name in names}}, "consume")
     return lambda record: beyond(record, capabilities)
+
+
+class Sender:
+    """A client that cannot send with one of its codecs."""
+
+    name = "sender"
+
+    def __init__(self, broken):
+        self.broken, self.sent = broken, []
+
+    def produce(self, _bootstrap, topic, codec, _path):
+        if codec == self.broken:
+            raise Failed("no")
+        self.sent.append((topic, codec))
 
 
 def read_lines(records):
@@ -33,7 +52,7 @@ class Comparison(unittest.TestCase):
     def setUp(self):
         self.records = generate(quick=True)
         self.lines = read_lines(self.records)
-        self.topic = Topic("t", None, "none", self.records, lacking())
+        self.topic = Topic("t", None, ["none"], self.records, lacking())
 
     def changed(self, index, **fields):
         lines = list(self.lines)
@@ -79,10 +98,55 @@ class Comparison(unittest.TestCase):
         )
 
     def test_readers_agree_on_timestamps_that_the_sender_cannot_give(self):
-        topic = Topic("t", None, "none", self.records, lacking("timestamps"))
+        topic = Topic("t", None, ["none"], self.records, lacking("timestamps"))
         topic.check(self.changed(0, timestamp=9), lacking())
         with self.assertRaisesRegex(Mismatch, "another client read 9"):
             topic.check(self.lines, lacking())
+
+    def test_one_codec_after_the_other(self):
+        topic = Topic("t", None, ["gzip", "zstd"], self.records, lacking())
+        both = read_lines(self.records * 2)
+        topic.check(both, lacking())
+        for lines in (self.lines, read_lines(self.records * 3), read_lines(sorted(self.records * 2, key=id))):
+            with self.assertRaises(Mismatch):
+                topic.check(lines, lacking())
+        changed = json.dumps({**json.loads(both[-1]), "value": "00"}).encode()
+        with self.assertRaisesRegex(Mismatch, "sent with zstd"):
+            topic.check([*both[:-1], changed], lacking())
+
+
+class Production(unittest.TestCase):
+    def test_every_codec_in_one_topic(self):
+        client = Sender(broken=None)
+        topic, failures = produce(Topic("t", client, ["none", "gzip"], [], lacking()), None, None)
+        self.assertEqual((topic.name, failures), ("t", ()))
+        self.assertEqual(client.sent, [("t", "none"), ("t", "gzip")])
+
+    def test_a_codec_that_fails_does_not_hide_the_others(self):
+        client = Sender(broken="gzip")
+        topic, failures = produce(Topic("t", client, ["none", "gzip", "lz4"], [], lacking()), None, None)
+        self.assertEqual([codec for codec, _ in failures], ["gzip"])
+        self.assertEqual(topic.codecs, ["none", "lz4"])
+        self.assertEqual(client.sent[-2:], [(topic.name, "none"), (topic.name, "lz4")])
+        self.assertNotEqual(topic.name, "t")
+
+
+class Counts(unittest.TestCase):
+    def counted(self, last, error=None):
+        tally = Tally()
+        with contextlib.redirect_stdout(io.StringIO()):
+            add_counts("suite", last, error, tally)
+        return tally.passed, len(tally.failures)
+
+    def test_of_suites(self):
+        self.assertEqual(self.counted("12 passed, 0 failed"), (12, 0))
+        self.assertEqual(self.counted("12 passed, 3 failed", Failed("3")), (12, 3))
+
+    def test_that_are_missing_or_not_true(self):
+        self.assertEqual(self.counted(""), (0, 1))
+        self.assertEqual(self.counted("panic: no", Failed("2")), (0, 1))
+        self.assertEqual(self.counted("12 passed, 0 failed", Failed("killed")), (12, 1))
+        self.assertEqual(self.counted("12 passed, 3 failed"), (12, 4))
 
 
 class Capability(unittest.TestCase):
