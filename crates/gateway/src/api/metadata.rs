@@ -1,6 +1,7 @@
 //! Metadata: brokers, controller, cluster id, topics and their partitions.
 //!
-//! Every partition is led by this node, its only replica. A topic that is missing is created if
+//! Brokers are all gateways that live on the database (storage.md D12). Every partition is led by
+//! the node that is asked, its only replica: any gateway may write and read it (D2). A topic that is missing is created if
 //! the client allows it (v4+; always in v0–3), `auto.create.topics.enable` is on and it was asked
 //! for by name; unlike in Apache Kafka it is usable at once and the first answer says so. All
 //! topics are asked for by null, in v0 by an empty list. A topic asked for twice is told once. Topic ids come with v10 (KIP-516), asking
@@ -52,9 +53,11 @@ pub async fn handle(
         Some(wanted) => describe(ctx, version, request, wanted).await,
     };
     let node = ctx.shared.node();
-    let broker = MetadataResponseBroker::default().with_node_id(node.id).with_host(node.host).with_port(node.port);
+    let brokers = ctx.shared.nodes().into_iter().map(|node| {
+        MetadataResponseBroker::default().with_node_id(node.id).with_host(node.host).with_port(node.port)
+    });
     Ok(MetadataResponse::default()
-        .with_brokers(vec![broker])
+        .with_brokers(brokers.collect())
         .with_cluster_id(cluster_id(ctx).await)
         .with_controller_id(node.id)
         .with_topics(topics)
