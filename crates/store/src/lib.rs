@@ -16,6 +16,7 @@ mod leases;
 mod ledger;
 mod maintenance;
 mod migrate;
+mod nodelay;
 mod nodes;
 mod offsets;
 mod partition;
