@@ -4,7 +4,8 @@ GATEWAY := target/debug/pgqueue-gateway
 # The clients that need no more than Rust, C and Python.
 CLIENTS := rust-rdkafka,confluent-kafka,kafka-python,kafka-python-2.0.2,aiokafka,kcat
 
-.PHONY: dev test test-rust test-runner test-clients test-datahub compat soak lint setup-test setup-compat
+.PHONY: dev lint test test-rust test-runner test-clients test-datahub
+.PHONY: compat compat-clients compat-differential soak setup-test setup-compat
 
 dev: ## a private Postgres and the gateway on 127.0.0.1:9092
 	@scripts/setup.sh dev

@@ -15,8 +15,8 @@ pub(crate) fn set() {
     // Not there, as on other systems than Linux: slow, but right.
     let Ok(descriptors) = fs::read_dir("/proc/self/fd") else { return };
     for descriptor in descriptors.flatten() {
-        let is_socket = fs::read_link(descriptor.path())
-            .is_ok_and(|target| target.to_string_lossy().starts_with("socket:"));
+        let is_socket =
+            fs::read_link(descriptor.path()).is_ok_and(|target| target.to_string_lossy().starts_with("socket:"));
         let number = descriptor.file_name().to_str().and_then(|name| name.parse::<RawFd>().ok());
         if let Some(number) = number.filter(|_| is_socket) {
             let _ = setsockopt(number, TcpNoDelay, &true);
