@@ -4,7 +4,8 @@ GATEWAY := target/debug/pgqueue-gateway
 # The clients that need no more than Rust, C and Python.
 CLIENTS := rust-rdkafka,confluent-kafka,kafka-python,kafka-python-2.0.2,aiokafka,kcat
 
-.PHONY: dev test test-rust test-runner test-clients test-datahub compat soak lint setup-test setup-compat
+.PHONY: dev lint test test-rust test-runner test-clients test-datahub
+.PHONY: compat compat-clients compat-differential soak setup-test setup-compat
 
 dev: ## a private Postgres and the gateway on 127.0.0.1:9092
 	@scripts/setup.sh dev
@@ -25,8 +26,9 @@ test-clients: setup-test $(GATEWAY)
 test-datahub: setup-test $(GATEWAY) ## a real file from kcat to pgQueue; pgQueue and Kafka on each kind of schema
 	compat-tests/datahub/run.sh all $(GATEWAY)
 
-compat: setup-compat $(GATEWAY) ## the clients of all languages, Kafka's tools, franz-go's own tests
+compat: setup-compat $(GATEWAY) ## the clients of all languages, Kafka's tools, franz-go's own tests, Kafka's answers
 	compat-tests/run.py --gateway $(GATEWAY) --quick --suites
+	compat-tests/differential/run.sh test $(GATEWAY)
 
 soak: setup-compat $(GATEWAY) ## the long loops
 	CHAOS_ROUNDS=500 cargo test -p cli --test it chaos -- --nocapture

@@ -92,8 +92,9 @@ impl From<sqlx::Error> for StoreError {
 /// <https://www.postgresql.org/docs/current/errcodes-appendix.html>
 fn from_sqlstate(code: &str, message: String) -> StoreError {
     match code {
-        // serialization_failure, deadlock_detected, lock_not_available
-        "40001" | "40P01" | "55P03" => StoreError::Contended(message),
+        // serialization_failure, deadlock_detected, lock_not_available; foreign_key_violation: a
+        // statement joins what its rows refer to, so that was deleted in the same moment
+        "40001" | "40P01" | "55P03" | "23503" => StoreError::Contended(message),
         // read_only_sql_transaction: a demoted primary (B027)
         "25006"
         // query_canceled (statement_timeout), admin_shutdown, crash_shutdown, cannot_connect_now

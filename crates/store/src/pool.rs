@@ -179,6 +179,7 @@ fn session_setup(config: &StoreConfig) -> String {
 }
 
 async fn set_up(connection: &mut PgConnection, setup: &str) -> Result<(), sqlx::Error> {
+    crate::nodelay::set();
     sqlx::raw_sql(AssertSqlSafe(setup)).execute(&mut *connection).await?;
     if is_read_only(connection).await? {
         let reason = "the server is read-only (a standby?)";

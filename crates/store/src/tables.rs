@@ -22,6 +22,9 @@ pub struct Tables {
     pub kafka_partition: String,
     pub kafka_cluster: String,
     pub kafka_migration: String,
+    pub kafka_group: String,
+    pub kafka_coordinator_slot: String,
+    pub kafka_node: String,
     /// Sequence of producer ids.
     pub kafka_producer_id_seq: String,
     /// Function: (topic id, partition id) → key of the partition's advisory lock.
@@ -60,6 +63,9 @@ impl Tables {
             kafka_partition: name("kafka_partition"),
             kafka_cluster: name("kafka_cluster"),
             kafka_migration: name("kafka_migration"),
+            kafka_group: name("kafka_group"),
+            kafka_coordinator_slot: name("kafka_coordinator_slot"),
+            kafka_node: name("kafka_node"),
             kafka_producer_id_seq: name("kafka_producer_id_seq"),
             kafka_lock_key: name("kafka_lock_key"),
             kafka_lock_partitions: name("kafka_lock_partitions"),

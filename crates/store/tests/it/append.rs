@@ -1,6 +1,6 @@
 //! Appends: offsets, idempotence, columns, and what happens beside other writers.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::{Connection, PgConnection, Row};
 use store::{AppendError, Appended, PartitionKey};
@@ -39,6 +39,19 @@ async fn requests_that_wait_together_are_written_together() {
     }
     let used = transactions(&database).await - before;
     assert!(used <= 40, "400 requests took {used} transactions");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_small_append_waits_for_no_delayed_acknowledgement() {
+    let database = TestDatabase::new().await;
+    let log = Log::create(&database, 1).await;
+    let mut fastest = Duration::MAX;
+    for _ in 0..30 {
+        let started = Instant::now();
+        log.append(0, plain(&["x"])).await.unwrap();
+        fastest = fastest.min(started.elapsed());
+    }
+    assert!(fastest < Duration::from_millis(30), "the fastest of 30 took {fastest:?}; Linux delays by 40 ms");
 }
 
 /// Transactions that wrote to the message table, by their rows' xmin.

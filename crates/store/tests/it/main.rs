@@ -5,12 +5,19 @@
 
 mod append;
 mod catalog;
+mod groups;
+mod leases;
 mod maintenance;
 mod migrate;
+mod nodes;
+mod offsets;
+mod pgqueue;
 mod pool;
 mod producers;
 mod read;
 mod records;
+mod registrations;
+mod slots;
 
 use sqlx::{AssertSqlSafe, PgConnection};
 

@@ -10,8 +10,8 @@ use testkit::TestDatabase;
 use crate::{ADVISORY_LOCKS, number, run, texts};
 
 const DATAHUB_MADE: &str = include_str!("sql/datahub_made.sql");
-const SCRIPTS: [&str; 4] =
-    ["V001__pgqueue.sql", "V002__gateway.sql", "R__functions.sql", "R__kafka_lock_partitions.sql"];
+const SCRIPTS: [&str; 5] =
+    ["V001__pgqueue.sql", "V002__gateway.sql", "V003__groups.sql", "R__functions.sql", "R__kafka_lock_partitions.sql"];
 
 async fn datahub_made() -> (TestDatabase, PgConnection) {
     let database = TestDatabase::empty().await;

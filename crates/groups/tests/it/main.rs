@@ -1,0 +1,10 @@
+mod driver;
+mod faults;
+mod join;
+mod leave_and_expiry;
+mod random;
+mod save;
+mod static_members;
+mod sync;
+mod transitions;
+mod views;

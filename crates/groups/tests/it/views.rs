@@ -1,0 +1,141 @@
+//! DescribeGroups, ListGroups, DeleteGroups, OffsetDelete, offset expiry; groups that are not there; commits.
+
+use groups::{CommitRequest, GroupError, JoinRequest, LeaveRequest, LeavingMember, Protocol, State, absent};
+
+use crate::driver::{Driver, commit, new_member, rejoin, rejoin_with, subscription, sync};
+
+#[test]
+fn metadata_and_protocol_are_shown_of_a_stable_group_only() {
+    let (mut driver, ids) = Driver::stable(&["a", "b"]);
+    let described = driver.group.describe();
+    assert_eq!((described.state, described.protocol_data.as_str()), (State::Stable, "range"));
+    assert_eq!(described.members[0].metadata, subscription(&["t"]));
+    assert_eq!(described.members[0].assignment, ids[0]);
+    assert_eq!(
+        (described.members[0].client_id.as_str(), described.members[0].client_host.as_str()),
+        ("a", "/127.0.0.1")
+    );
+    driver.join(rejoin(&ids[0]));
+    let described = driver.group.describe();
+    assert_eq!((described.state, described.protocol_data.as_str()), (State::PreparingRebalance, ""));
+    assert_eq!((described.protocol_type.as_str(), described.members.len()), ("consumer", 2));
+    assert_eq!((described.members[0].metadata.len(), &described.members[0].assignment[..]), (0, ids[0].as_bytes()));
+}
+
+#[test]
+fn states_filter_without_regard_to_case() {
+    let filter =
+        |names: &[&str]| State::Stable.passes(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    assert!(filter(&[]) && filter(&["Stable"]) && filter(&["Empty", "sTABLE"]));
+    assert!(!filter(&["Empty"]) && !filter(&[""]));
+    let names = [State::Empty, State::PreparingRebalance, State::CompletingRebalance, State::Stable, State::Dead];
+    let expected = ["Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"];
+    assert_eq!(names.map(State::name), expected);
+}
+
+#[test]
+fn offsets_of_topics_that_are_read_cannot_be_deleted() {
+    let (mut driver, ids) = Driver::stable(&["a", "b"]);
+    assert_eq!(driver.group.check_offset_delete(), Ok(()));
+    assert_eq!(driver.group.check_offset_delete_of("t"), Err(GroupError::GroupSubscribedToTopic));
+    assert_eq!(driver.group.check_offset_delete_of("u"), Ok(()));
+    let join = driver.join(rejoin_with(&ids[0], &["u"]));
+    driver.join(rejoin_with(&ids[1], &["v"]));
+    assert_eq!(driver.joined(join).generation, 2);
+    let subscribed = ["t", "u", "v"].map(|topic| driver.group.is_subscribed_to(topic));
+    assert_eq!(subscribed, [false, true, true]);
+    driver.leave(&[(&ids[0], None), (&ids[1], None)]);
+    assert_eq!(driver.group.check_offset_delete_of("u"), Ok(()));
+}
+
+#[test]
+fn a_consumer_with_an_unreadable_subscription_may_read_every_topic() {
+    let mut driver = Driver::new();
+    let protocols = vec![Protocol { name: "range".into(), metadata: bytes::Bytes::from_static(b"\0") }];
+    driver.join(JoinRequest { version: 3, protocols, ..new_member("a") });
+    driver.pass(3_000);
+    assert!(driver.group.is_subscribed_to("anything"));
+    assert_eq!(driver.group.offset_expiry_base("anything", 5), None);
+}
+
+#[test]
+fn other_protocol_types_keep_their_offsets_while_they_live() {
+    let mut driver = Driver::new();
+    let connect = JoinRequest { version: 3, protocol_type: "connect".into(), ..new_member("w") };
+    let token = driver.join(connect);
+    driver.pass(3_000);
+    let id = driver.joined(token).member_id;
+    assert_eq!(driver.group.check_offset_delete(), Err(GroupError::NonEmptyGroup));
+    assert_eq!(driver.group.check_delete(), Err(GroupError::NonEmptyGroup));
+    assert_eq!(driver.group.offset_expiry_base("t", 5), None);
+    driver.leave(&[(&id, None)]);
+    assert_eq!(driver.group.check_offset_delete(), Ok(()));
+    assert_eq!(driver.group.check_delete(), Ok(()));
+    assert_eq!(driver.group.offset_expiry_base("t", 5), Some(driver.now));
+}
+
+#[test]
+fn when_offsets_begin_to_expire() {
+    let driver = Driver::new();
+    assert_eq!(driver.group.offset_expiry_base("t", 5), Some(5), "a simple group: each offset by itself");
+    let (mut driver, ids) = Driver::stable(&["a"]);
+    assert_eq!(driver.group.offset_expiry_base("t", 5), None, "subscribed");
+    assert_eq!(driver.group.offset_expiry_base("u", 5), Some(5));
+    driver.join(rejoin(&ids[0]));
+    assert_eq!(driver.group.offset_expiry_base("u", 5), None, "not while it rebalances");
+    driver.leave(&[(&ids[0], None)]);
+    assert_eq!(driver.group.offset_expiry_base("t", 5), Some(driver.now));
+}
+
+#[test]
+fn who_may_commit() {
+    let (mut driver, ids) = Driver::stable(&["a", "b"]);
+    let now = driver.now;
+    let mut check = |request: CommitRequest| driver.group.check_commit(now, &request).err();
+    let unknown = Some(GroupError::UnknownMemberId);
+    let illegal = Some(GroupError::IllegalGeneration);
+    assert_eq!(check(commit(&ids[0], 1)), None);
+    assert_eq!(check(commit(&ids[0], 2)), illegal);
+    assert_eq!(check(commit(&ids[0], -1)), illegal);
+    assert_eq!(check(commit("", 1)), unknown);
+    assert_eq!(check(commit("", -1)), unknown);
+    assert_eq!(check(CommitRequest { instance_id: Some("i".into()), ..commit("", -1) }), unknown);
+    let transactional =
+        |member_id: &str, generation| CommitRequest { transactional: true, ..commit(member_id, generation) };
+    assert_eq!(check(transactional("", -1)), None);
+    assert_eq!(check(transactional(&ids[0], 2)), illegal);
+    assert_eq!(check(transactional("x", 1)), unknown);
+}
+
+#[test]
+fn commits_while_the_group_rebalances() {
+    let (mut driver, ids) = Driver::stable(&["a", "b"]);
+    driver.join(rejoin(&ids[0]));
+    assert_eq!(driver.commit(&ids[1], 1), Ok(()), "what was revoked is committed before joining again");
+    driver.join(rejoin(&ids[1]));
+    assert_eq!(driver.commit(&ids[1], 1), Err(GroupError::IllegalGeneration));
+    assert_eq!(driver.commit(&ids[1], 2), Err(GroupError::RebalanceInProgress));
+    driver.sync(sync(&ids[0], 2, &[]));
+    assert_eq!(driver.commit(&ids[1], 2), Ok(()));
+}
+
+#[test]
+fn groups_that_are_not_there() {
+    let joined = absent::join(&rejoin("x")).unwrap();
+    assert_eq!((joined.error, joined.member_id.as_str()), (Some(GroupError::UnknownMemberId), "x"));
+    assert_eq!(absent::join(&new_member("a")), None);
+    assert_eq!(absent::sync().error, Some(GroupError::UnknownMemberId));
+    assert_eq!(absent::heartbeat(), GroupError::UnknownMemberId);
+    let leaving = LeavingMember { member_id: "x".into(), instance_id: None };
+    let left = absent::leave(&LeaveRequest { members: vec![leaving] });
+    assert_eq!((left.error, left.single_error()), (None, Some(GroupError::UnknownMemberId)));
+    assert_eq!(absent::check_commit(9, &commit("", -1)), Ok(()));
+    assert_eq!(absent::check_commit(8, &commit("x", 1)), Err(GroupError::IllegalGeneration));
+    assert_eq!(absent::check_commit(9, &commit("x", 1)), Err(GroupError::GroupIdNotFound));
+    let transactional = CommitRequest { transactional: true, ..commit("x", 1) };
+    assert_eq!(absent::check_commit(9, &transactional), Err(GroupError::IllegalGeneration));
+    assert_eq!(absent::delete(), GroupError::GroupIdNotFound);
+    let (described, error) = absent::describe(5, "g");
+    assert_eq!((described.state, described.group_id.as_str(), error), (State::Dead, "g", None));
+    assert_eq!(absent::describe(6, "g").1, Some(GroupError::GroupIdNotFound));
+}
