@@ -392,12 +392,7 @@ impl Coordinator {
     /// between, every write is refused.
     async fn lock(self: &Arc<Self>, group_id: &str, slot: SlotLease, is_made: bool) -> Option<Held> {
         loop {
-            let (cell, is_known) = match self.groups().get(group_id) {
-                Some(Known::Active(cell)) => (cell.clone(), true),
-                Some(Known::Idle(_)) => (self.new_cell(group_id), true),
-                None if is_made => (self.new_cell(group_id), false),
-                None => return None,
-            };
+            let (cell, is_known) = self.cell(group_id, is_made)?;
             let active = cell.active.clone().lock_owned().await;
             if !active.is_dropped {
                 return Some(Held { cell, active, slot, is_known });
@@ -405,21 +400,22 @@ impl Coordinator {
         }
     }
 
-    /// Puts the group into the map, or takes it from there if another request was faster.
-    fn new_cell(&self, group_id: &str) -> Arc<Cell> {
+    /// The group in the map, put there if need be, and whether it was known.
+    fn cell(&self, group_id: &str, is_made: bool) -> Option<(Arc<Cell>, bool)> {
         let now = self.clock.now();
         let mut groups = self.groups();
-        let (group, saved) = match groups.remove(group_id) {
-            Some(Known::Active(cell)) => {
-                groups.insert(group_id.to_owned(), Known::Active(cell.clone()));
-                return cell;
+        let (group, saved) = match groups.get(group_id) {
+            Some(Known::Active(cell)) => return Some((cell.clone(), true)),
+            Some(Known::Idle(stored)) => {
+                (Group::restore(group_id, &self.settings, stored.clone(), now), Some(stored.clone()))
             }
-            Some(Known::Idle(stored)) => (Group::restore(group_id, &self.settings, stored.clone(), now), Some(stored)),
-            None => (Group::new(group_id, &self.settings, now), None),
+            None if is_made => (Group::new(group_id, &self.settings, now), None),
+            None => return None,
         };
+        let is_known = saved.is_some();
         let cell = Arc::new(Cell::new(group_id, group, saved));
         groups.insert(group_id.to_owned(), Known::Active(cell.clone()));
-        cell
+        Some((cell, is_known))
     }
 
     /// One event with a reply, now or later.
