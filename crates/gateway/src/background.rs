@@ -168,14 +168,16 @@ async fn keep_slots(shared: Arc<Shared>) {
 }
 
 async fn keep_leases(shared: Arc<Shared>) {
+    let mut registered = BTreeSet::new();
     for round in 0_u32.. {
-        if let Err(error) = shared.coordinator.keep_leases(round.is_multiple_of(REGISTRATIONS)).await
+        let all = round.is_multiple_of(REGISTRATIONS);
+        if let Err(error) = shared.coordinator.keep_leases(&mut registered, all).await
             && !error.is_retriable()
             && shared.readiness.reason().is_none()
         {
             warn!(%error, "cannot lease the heads of the members' partitions; will try again");
         }
-        sleep(LEASES).await;
+        shared.coordinator.upkeep_due(LEASES).await;
     }
 }
 

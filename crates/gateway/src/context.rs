@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use wire::FrameLimits;
 
 use crate::{
-    coordinator::Coordinator,
     config::{HostPort, ServerConfig},
+    coordinator::Coordinator,
     net::{
         budget::{Budgets, Held},
         log_limit::LogLimit,

@@ -17,7 +17,7 @@ mod tenure;
 mod upkeep;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
@@ -27,11 +27,14 @@ use std::{
 
 use groups::{
     CommitRequest, DescribedGroup, Group, GroupError, HeartbeatRequest, JoinReply, JoinRequest, LeaveReply,
-    LeaveRequest, Millis, Outcome, Reply, Settings, State, StoredGroup, SyncReply, SyncRequest, Token, absent,
+    LeaveRequest, Millis, Outcome, Reply, Settings, State, StoredGroup, StoredState, SyncReply, SyncRequest, Token,
+    absent,
 };
-use store::{Committed, DeletedGroup, Holder, NewOffset, OffsetCommit, OffsetQuery, PartitionKey, SlotLease, Store};
+use store::{
+    Committed, DeletedGroup, Holder, NewOffset, OffsetCommit, OffsetQuery, PartitionKey, Registration, SlotLease, Store,
+};
 use tokio::{
-    sync::{OwnedMutexGuard, oneshot, watch},
+    sync::{Notify, OwnedMutexGuard, oneshot, watch},
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
@@ -61,6 +64,10 @@ pub(crate) struct Coordinator {
     next_token: AtomicU64,
     tenure: RwLock<Tenure>,
     groups: Mutex<HashMap<String, Known>>,
+    /// Groups that committed without members since the last upkeep.
+    to_register: Mutex<BTreeSet<Registration>>,
+    /// A generation has its assignment: its leases are due.
+    assigned: Notify,
 }
 
 #[derive(Debug)]
@@ -157,6 +164,8 @@ impl Coordinator {
             next_token: AtomicU64::new(1),
             tenure: RwLock::default(),
             groups: Mutex::default(),
+            to_register: Mutex::default(),
+            assigned: Notify::new(),
         })
     }
 
@@ -261,7 +270,13 @@ impl Coordinator {
                 session_timeout: Duration::from_millis(member.session_timeout_ms.max(0).unsigned_abs().into()),
             });
         let commit = OffsetCommit { group: &held.cell.id, offsets, holder, slot: Some(held.slot) };
-        self.store.commit_offsets(&commit).await?.ok_or(ApiError::Code(ErrorCode::NotCoordinator))
+        let committed = self.store.commit_offsets(&commit).await?.ok_or(ApiError::Code(ErrorCode::NotCoordinator))?;
+        if request.generation < 0 {
+            let register = |key: &PartitionKey| Registration { group: held.cell.id.clone(), topic_id: key.topic_id };
+            let mut to_register = self.to_register.lock().unwrap_or_else(PoisonError::into_inner);
+            to_register.extend(offsets.keys().map(register));
+        }
+        Ok(committed)
     }
 
     /// Whether this gateway may answer for the group's offsets now.
@@ -497,6 +512,9 @@ impl Coordinator {
 
     fn note_saved(self: &Arc<Self>, held: &mut Held, save: StoredGroup) {
         let members = |stored: &StoredGroup| stored.members.iter().map(|m| m.member_id.clone()).collect::<Vec<_>>();
+        if save.state == StoredState::Stable {
+            self.assigned.notify_one();
+        }
         let before = held.active.saved.replace(save);
         if let Some(before) = before {
             let is_empty = held.active.saved.as_ref().is_some_and(|saved| saved.members.is_empty());

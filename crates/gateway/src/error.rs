@@ -180,9 +180,20 @@ mod tests {
     fn group_errors_have_the_name_of_their_number() {
         use GroupError::*;
         for error in [
-            CoordinatorNotAvailable, NotCoordinator, IllegalGeneration, InconsistentGroupProtocol, InvalidGroupId,
-            UnknownMemberId, InvalidSessionTimeout, RebalanceInProgress, NonEmptyGroup, GroupIdNotFound,
-            MemberIdRequired, GroupMaxSizeReached, FencedInstanceId, GroupSubscribedToTopic,
+            CoordinatorNotAvailable,
+            NotCoordinator,
+            IllegalGeneration,
+            InconsistentGroupProtocol,
+            InvalidGroupId,
+            UnknownMemberId,
+            InvalidSessionTimeout,
+            RebalanceInProgress,
+            NonEmptyGroup,
+            GroupIdNotFound,
+            MemberIdRequired,
+            GroupMaxSizeReached,
+            FencedInstanceId,
+            GroupSubscribedToTopic,
         ] {
             assert_eq!(group_error_code(error).name(), error.to_string());
         }

@@ -53,9 +53,10 @@ pub async fn handle(
         Some(wanted) => describe(ctx, version, request, wanted).await,
     };
     let node = ctx.shared.node();
-    let brokers = ctx.shared.nodes().into_iter().map(|node| {
-        MetadataResponseBroker::default().with_node_id(node.id).with_host(node.host).with_port(node.port)
-    });
+    let brokers =
+        ctx.shared.nodes().into_iter().map(|node| {
+            MetadataResponseBroker::default().with_node_id(node.id).with_host(node.host).with_port(node.port)
+        });
     Ok(MetadataResponse::default()
         .with_brokers(brokers.collect())
         .with_cluster_id(cluster_id(ctx).await)

@@ -166,7 +166,9 @@ fn response(version: i16, results: Vec<(Asked<'_>, Result<Answer, ErrorCode>)>) 
 /// Before v2 there is only this place for the error, and later it does no harm.
 fn failed(asked: &Asked<'_>, code: ErrorCode) -> Answer {
     let topics = asked.topics.iter().flatten();
-    topics.map(|(name, partitions)| ((*name).clone(), partitions.iter().map(|index| none(*index, code)).collect())).collect()
+    topics
+        .map(|(name, partitions)| ((*name).clone(), partitions.iter().map(|index| none(*index, code)).collect()))
+        .collect()
 }
 
 fn batched(asked: &Asked<'_>, result: Result<Answer, ErrorCode>) -> OffsetFetchResponseGroup {

@@ -96,7 +96,9 @@ impl Coordinator {
             Heartbeat::Conflict(other) => {
                 if !self.tenure().in_conflict {
                     warn!(
-                        node_id = other.node_id, host = other.host, port = other.port,
+                        node_id = other.node_id,
+                        host = other.host,
+                        port = other.port,
                         "another gateway, or a former process of this one, has this node id; \
                          give each gateway its own --node-id"
                     );
@@ -105,15 +107,18 @@ impl Coordinator {
             }
         };
         let slots = self.store.keep_slots(self.node.instance, self.lease).await?;
-        let mine: BTreeMap<i32, i64> =
-            slots.of(self.node.instance).map(|lease| (lease.slot, lease.fencing)).collect();
+        let mine: BTreeMap<i32, i64> = slots.of(self.node.instance).map(|lease| (lease.slot, lease.fencing)).collect();
         let fair_share = slots.fair_share;
         let lost = self.change(|tenure| {
             tenure.nodes = nodes;
             tenure.in_conflict = in_conflict;
             tenure.slots = Some(slots);
-            let lost: Vec<i32> =
-                tenure.serving.iter().filter(|(slot, fencing)| mine.get(slot) != Some(fencing)).map(|(s, _)| *s).collect();
+            let lost: Vec<i32> = tenure
+                .serving
+                .iter()
+                .filter(|(slot, fencing)| mine.get(slot) != Some(fencing))
+                .map(|(s, _)| *s)
+                .collect();
             tenure.serving.retain(|slot, fencing| mine.get(slot) == Some(fencing));
             lost
         });

@@ -4,12 +4,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::Arc,
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
 use groups::{CONSUMER_PROTOCOL_TYPE, StoredGroup, StoredState};
 use store::{HeadHold, PartitionKey, Registration, StoreError, StuckAhead, lock_owner};
+use tokio::time::timeout;
 use tracing::{debug, warn};
 
 use super::{Cell, Coordinator, Known, assignment::assigned_partitions};
@@ -28,9 +29,20 @@ struct Owned {
 }
 
 impl Coordinator {
-    /// Renews leases and, if `registers`, registrations of all groups that are coordinated here: a
-    /// statement each, however many groups there are.
-    pub(crate) async fn keep_leases(&self, registers: bool) -> Result<(), StoreError> {
+    /// Resolves when leases are due: a generation has its assignment, or `period` is over.
+    pub(crate) async fn upkeep_due(&self, period: Duration) {
+        // The time-out is what is waited for.
+        let _ = timeout(period, self.assigned.notified()).await;
+    }
+
+    /// Renews leases of all groups that are coordinated here, and registrations if some are missing
+    /// from `registered` or `all` is wanted: a statement each, however many groups there are.
+    pub(crate) async fn keep_leases(
+        &self,
+        registered: &mut BTreeSet<Registration>,
+        all: bool,
+    ) -> Result<(), StoreError> {
+        let mut wanted = std::mem::take(&mut *self.to_register.lock().unwrap_or_else(PoisonError::into_inner));
         let mut owned = Vec::new();
         let mut former_owners = BTreeSet::new();
         for cell in self.active_cells() {
@@ -42,31 +54,34 @@ impl Coordinator {
                 former_owners.extend(members.chain(&active.former_members).map(|id| lock_owner(&cell.id, id)));
             }
         }
-        if owned.is_empty() {
-            return Ok(());
+        let partitions = match owned.as_slice() {
+            [] => HashMap::new(),
+            owned => self.partition_keys(owned).await?,
+        };
+        let of_members = owned.iter().filter_map(|owned| {
+            let key = partitions.get(&(owned.topic.as_str(), owned.partition))?;
+            Some(Registration { group: owned.group.clone(), topic_id: key.topic_id })
+        });
+        wanted.extend(of_members);
+        if all || !wanted.is_subset(registered) {
+            let list: Vec<Registration> = wanted.iter().cloned().collect();
+            self.store.heartbeat_registrations(&list, REGISTRATION_AGE).await?;
+            *registered = wanted;
         }
         let former_owners: Vec<String> = former_owners.into_iter().filter(|owner| !owner.contains('\0')).collect();
-        let partitions = self.partition_keys(&owned).await?;
         let heads = self.store.renew_heads(&holds(&owned, &partitions), &former_owners).await?;
         for head in heads {
             if let Some(other) = head.held_by {
                 debug!(
-                    group = head.group, topic_id = head.partition.topic_id, partition = head.partition.partition_id,
-                    offset = head.offset, priority = head.priority, lock_owner = other.lock_owner,
+                    group = head.group,
+                    topic_id = head.partition.topic_id,
+                    partition = head.partition.partition_id,
+                    offset = head.offset,
+                    priority = head.priority,
+                    lock_owner = other.lock_owner,
                     "a pgQueue worker has the head of a partition that a Kafka member owns"
                 );
             }
-        }
-        if registers {
-            let registrations: BTreeSet<Registration> = owned
-                .iter()
-                .filter_map(|owned| {
-                    let key = partitions.get(&(owned.topic.as_str(), owned.partition))?;
-                    Some(Registration { group: owned.group.clone(), topic_id: key.topic_id })
-                })
-                .collect();
-            let registrations: Vec<Registration> = registrations.into_iter().collect();
-            self.store.heartbeat_registrations(&registrations, REGISTRATION_AGE).await?;
         }
         Ok(())
     }
@@ -122,7 +137,8 @@ impl Coordinator {
             // Locked, so that nobody joins meanwhile.
             let Some(held) = self.lock(&group_id, slot, false).await else { continue };
             let mut held = held;
-            if held.active.group.check_delete().is_ok() && self.store.delete_group_state(&group_id, slot).await?.is_some()
+            if held.active.group.check_delete().is_ok()
+                && self.store.delete_group_state(&group_id, slot).await?.is_some()
             {
                 held.active.saved = None;
             }
@@ -137,8 +153,11 @@ impl Coordinator {
         let key = |stuck: &StuckAhead| (stuck.group.clone(), stuck.partition, stuck.offset);
         for stuck in stuck.iter().filter(|stuck| !known.contains(&key(stuck)) && self.slot_of(&stuck.group).is_ok()) {
             warn!(
-                group = stuck.group, topic = stuck.topic, partition = stuck.partition.partition_id,
-                offset = stuck.offset, distance = stuck.distance,
+                group = stuck.group,
+                topic = stuck.topic,
+                partition = stuck.partition.partition_id,
+                offset = stuck.offset,
+                distance = stuck.distance,
                 "STUCK_AHEAD: a committed offset is past the end of the log"
             );
         }

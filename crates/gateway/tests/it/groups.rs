@@ -164,7 +164,10 @@ async fn a_member_lives_and_leaves_at_every_version() {
         let described = client.call(at(6), DescribeGroupsRequest::default().with_groups(vec![group(&id)])).await;
         let described = &described.groups[0];
         assert_eq!((described.error_code, described.group_state.as_str()), (0, "Stable"), "v{version}");
-        assert_eq!((&described.members[0].member_assignment[..], described.protocol_data.as_str()), (ASSIGNMENT, "range"));
+        assert_eq!(
+            (&described.members[0].member_assignment[..], described.protocol_data.as_str()),
+            (ASSIGNMENT, "range")
+        );
         let deleted = client.call(at(2), DeleteGroupsRequest::default().with_groups_names(vec![group(&id)])).await;
         assert_eq!(deleted.results[0].error_code, 68);
 
@@ -290,13 +293,8 @@ async fn while_another_process_has_the_slots_nobody_hears_no_offset() {
     assert_eq!(committed(&simple), 0);
     let (database, _) = gateway.stop().await;
     // As a former process of the same node that died a moment ago.
-    let node = store::Node {
-        node_id: 1,
-        host: "127.0.0.1".to_owned(),
-        port: 1,
-        rack: None,
-        instance: Default::default(),
-    };
+    let node =
+        store::Node { node_id: 1, host: "127.0.0.1".to_owned(), port: 1, rack: None, instance: Default::default() };
     let store = store::Store::connect(database.config()).unwrap();
     let lease = Duration::from_secs(3);
     store.heartbeat_node(&node, lease).await.unwrap();
@@ -451,6 +449,38 @@ async fn two_gateways_share_the_groups_and_one_takes_over() {
     }
 }
 
+/// Storage.md D9 and D10: what a pgQueue worker and aggressive retention see of a Kafka member.
+#[tokio::test(flavor = "multi_thread")]
+async fn members_lease_the_heads_of_their_partitions_and_are_registered() {
+    let gateway = TestGateway::start_with(fast).await;
+    let mut client = with_topic(&gateway).await;
+    let mut connection = gateway.database().connection().await;
+    let member = joined(&mut client, 9, "g").await;
+    assert_eq!(client.call(5, sync(5, "g", &member)).await.error_code, 0);
+    let mut wait = async |sql: &'static str, count: i64| {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            let found: i64 = sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap();
+            if found == count {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{found} instead of {count}: {sql}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let leased = "SELECT count(*) FROM queue.metadata_queue_message_group_lease \
+        WHERE consumer_group = 'g' AND lock_owner LIKE 'g:%' AND locked_until > now()";
+    wait(leased, 1).await;
+    wait("SELECT count(*) FROM queue.metadata_queue_consumer_registration WHERE consumer_group = 'g'", 1).await;
+    assert_eq!(client.call(4, heartbeat("g", 1, &member.member_id)).await.error_code, 0);
+    let identity = MemberIdentity::default().with_member_id(member.member_id.clone());
+    let leave = LeaveGroupRequest::default().with_group_id(group("g")).with_members(vec![identity]);
+    assert_eq!(client.call(5, leave).await.error_code, 0);
+    wait(leased, 0).await;
+    assert_eq!(committed(&client.call(9, commit("simple", "orders", 1)).await), 0);
+    wait("SELECT count(*) FROM queue.metadata_queue_consumer_registration WHERE consumer_group = 'simple'", 1).await;
+}
+
 /// 200 members that only send heartbeats cost less than ten statements a second.
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_members_cost_next_to_nothing() {
@@ -469,15 +499,19 @@ async fn idle_members_cost_next_to_nothing() {
         let sql = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()";
         sqlx::query_scalar(sql).fetch_one(connection).await.unwrap()
     };
-    // Counters come from other sessions with a delay of up to a second (ten when they idle).
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    let (before, start) = (transactions(&mut connection).await, Instant::now());
-    while start.elapsed() < Duration::from_secs(12) {
-        for (client, id, member_id) in &mut members {
-            assert_eq!(client.call(4, heartbeat(id, 1, member_id)).await.error_code, 0);
+    let mut idle_for = async |seconds: u64| {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(seconds) {
+            for (client, id, member_id) in &mut members {
+                assert_eq!(client.call(4, heartbeat(id, 1, member_id)).await.error_code, 0);
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
+    };
+    // The counters of a session that idles come up to ten seconds late.
+    idle_for(12).await;
+    let (before, start) = (transactions(&mut connection).await, Instant::now());
+    idle_for(12).await;
     let seconds = start.elapsed().as_secs_f64();
     let rate = (transactions(&mut connection).await - before) as f64 / seconds;
     assert!(rate < 10.0, "{rate} transactions a second");
