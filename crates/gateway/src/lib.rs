@@ -198,9 +198,9 @@ pub fn schema_profile(profile: SchemaProfile) -> store::SchemaProfile {
 
 async fn bind(option: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let failed = |error| StartError::Listen { option, address, error };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
-    let bound = listener.local_addr().map_err(failed)?;
-    Ok((listener, bound))
+    let socket = listener::listen(address).map_err(failed)?;
+    let bound = socket.local_addr().map_err(failed)?;
+    Ok((socket, bound))
 }
 
 fn own_address(address: SocketAddr) -> HostPort {

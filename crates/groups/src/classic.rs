@@ -3,6 +3,7 @@
 mod commit;
 mod expire;
 mod heartbeat;
+mod invariants;
 mod join;
 mod leave;
 mod member;

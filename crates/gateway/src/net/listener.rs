@@ -1,12 +1,14 @@
 //! Accepts connections and gives each a task of its own. Nothing here waits for a request.
 
 use std::{
+    io,
+    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::Semaphore,
     time::sleep,
 };
@@ -20,6 +22,19 @@ use crate::context::Shared;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often trouble with new connections is reported while it lasts.
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Connections that may wait to be accepted: after a restart all clients come back at once, and one
+/// that finds no place tries again only a second later.
+const BACKLOG: u32 = 4096;
+
+pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // On Unix only: elsewhere it lets another process take the port.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 /// Runs until the gateway drains. The socket closes with it, so that clients are refused at once
 /// and look for another broker.
@@ -92,5 +107,24 @@ impl Accepting {
             self.last_report = Some(Instant::now());
         }
         due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// Nobody accepts here, as when the gateway is busy; the system makes the connections all the same.
+    #[tokio::test]
+    async fn many_connections_may_wait() {
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut waiting = Vec::new();
+        for number in 0..400 {
+            let connected = timeout(Duration::from_millis(900), TcpStream::connect(address)).await;
+            waiting.push(connected.unwrap_or_else(|_| panic!("connection {number} found no place")).unwrap());
+        }
     }
 }

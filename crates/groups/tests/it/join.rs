@@ -53,7 +53,7 @@ fn member_id_is_required_from_version_4_on_but_not_of_static_members() {
 fn version_0_takes_the_session_timeout_for_the_rebalance_timeout() {
     let mut driver = Driver::new();
     let request = JoinRequest { version: 0, rebalance_timeout_ms: -1, ..new_member("old") };
-    let token = driver.join(request.clone());
+    let token = driver.join(request);
     driver.pass(3_000);
     assert_eq!(driver.joined(token).error, None);
     // SyncGroup never comes: the member is out after the rebalance timeout.

@@ -216,3 +216,45 @@ fn a_closed_group_answers_everyone() {
     assert_eq!([a, b].map(|token| driver.join_error(token)), [Some(GroupError::NotCoordinator); 2]);
     assert_eq!((driver.group.state(), driver.wake_at), (State::Dead, None));
 }
+
+#[test]
+fn nobody_waits_for_a_new_member_whose_id_nobody_knows() {
+    let (mut driver, ids) = Driver::stable(&["a"]);
+    let ghost = driver.join(JoinRequest { version: 3, ..new_member("ghost") });
+    driver.cancel(ghost);
+    let token = driver.join(rejoin(&ids[0]));
+    assert_eq!(driver.joined(token).members.len(), 1);
+}
+
+#[test]
+fn a_late_tick_does_one_generation_at_a_time() {
+    let mut driver = Driver::new();
+    let (_, token) = driver.join_new("a");
+    driver.now += 1_000_000;
+    let outcome = driver.group.tick(driver.now);
+    assert_eq!(outcome.save.as_ref().map(|saved| saved.generation), Some(1));
+    assert!(outcome.wake_at.is_some_and(|at| at > driver.now), "the member's session starts now");
+    driver.apply(outcome);
+    assert_eq!(driver.joined(token).generation, 1);
+
+    // The session of the only member ended, and its rebalance: first the empty generation, then the rest.
+    let pending = driver.join(new_member("p"));
+    assert_eq!(driver.join_error(pending), Some(GroupError::MemberIdRequired));
+    driver.now += 1_000_000;
+    let outcome = driver.group.tick(driver.now);
+    driver.apply(outcome);
+    driver.pass(0);
+    assert_eq!((driver.group.state(), driver.group.generation()), (State::Empty, 2));
+    assert!(driver.group.is_idle());
+}
+
+#[test]
+fn a_member_id_that_is_given_back_ends_the_wait() {
+    let (mut driver, ids) = Driver::stable(&["a"]);
+    let pending = driver.join(new_member("p"));
+    let pending = driver.joined(pending).member_id;
+    let token = driver.join(rejoin(&ids[0]));
+    assert!(!driver.is_answered(token));
+    driver.leave(&[(&pending, None)]);
+    assert_eq!(driver.joined(token).generation, 2);
+}

@@ -1,3 +1,7 @@
+//! The decisions from outside: events in, replies and saves out, under simulated time.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // so do the helpers of tests
+
 mod driver;
 mod faults;
 mod join;

@@ -187,6 +187,7 @@ impl World {
             }
         }
         assert_eq!(outcome.wake_at, self.group.wake_at());
+        assert_eq!(self.group.broken_invariant(), None);
         for (token, reply) in outcome.replies {
             let waiting = self.waiting.remove(&token).expect("answered twice, or after the connection was gone");
             self.deliver(waiting.client, reply);
@@ -492,9 +493,7 @@ impl World {
         if self.waiting.is_empty() {
             self.delayed = 0;
         }
-        let members = self.group.describe().members.len();
-        assert!(members == 0 || self.group.wake_at().is_some(), "a member without a timer");
-        assert_eq!(members == 0 && self.group.state() != State::PreparingRebalance, self.group.state() == State::Empty);
+        assert_eq!(self.group.broken_invariant(), None);
     }
 
     /// Left alone, the honest members find together.

@@ -87,6 +87,7 @@ fn a_restart_in_stable_is_not_noticed() {
     let (driver, ids) = Driver::stable(&["a", "b"]);
     let mut after = restarted(&driver);
     assert_eq!(after.group.describe(), driver.group.describe());
+    assert_eq!(["t", "u"].map(|topic| after.group.is_subscribed_to(topic)), [true, false]);
     after.pass(i64::from(SESSION) - 1);
     for id in &ids {
         assert_eq!(after.heartbeat(id, 1), Ok(()));
@@ -113,6 +114,10 @@ fn a_restart_before_the_assignment_goes_on_with_the_generation() {
     assert_eq!((after.joined(a).members.len(), after.joined(b).generation), (2, 1));
     after.saved = driver.saved.clone();
     after.sync_all(&ids, 1);
+
+    let mut without_leader = restarted(&driver);
+    without_leader.pass_alive(i64::from(REBALANCE), &[&ids[0], &ids[1]], 1);
+    assert_eq!(without_leader.group.state(), State::Empty, "nobody sent SyncGroup");
 
     let mut alone = restarted(&driver);
     alone.pass(i64::from(SESSION));
@@ -232,4 +237,18 @@ fn leaving_succeeds_also_if_the_empty_group_cannot_be_saved_yet() {
     assert_eq!(driver.group.state(), State::PreparingRebalance);
     driver.pass(1_000);
     assert_eq!((driver.group.state(), driver.saved.as_ref().unwrap().state), (State::Empty, StoredState::Empty));
+}
+
+/// A thousand members join, sync and survive in time that is linear enough.
+#[test]
+fn a_thousand_members() {
+    let mut driver = Driver::new();
+    let started = std::time::Instant::now();
+    let names: Vec<String> = (0..1_000).map(|n| format!("m{n}")).collect();
+    let joins: Vec<_> = names.iter().map(|name| driver.join_new(name)).collect();
+    driver.pass(6_000);
+    let ids: Vec<String> = joins.into_iter().map(|(id, token)| (driver.joined(token).generation, id).1).collect();
+    driver.sync_all(&ids, 1);
+    assert_eq!(restarted(&driver).group.describe(), driver.group.describe());
+    assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());
 }

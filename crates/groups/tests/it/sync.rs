@@ -103,6 +103,7 @@ fn a_rebalance_answers_those_who_wait_for_the_assignment() {
     assert_eq!(driver.sync_error(b), Some(GroupError::RebalanceInProgress));
     let late = driver.sync(sync(&ids[1], 1, &[]));
     assert_eq!(driver.sync_error(late), Some(GroupError::RebalanceInProgress));
+    assert!(driver.group.describe().members.iter().all(|member| member.assignment.is_empty()));
     driver.join(rejoin(&ids[1]));
     assert_eq!(driver.joined(a).generation, 2);
     let late = driver.sync(sync(&ids[1], 1, &[]));
