@@ -23,8 +23,8 @@ use crate::{
     topics::LastList,
 };
 
-/// Leader epoch of every partition. There is one leader, this node, so it never changes
-/// (api.md 3.2: "constant otherwise").
+/// Leader epoch of every partition. The log is one whichever gateway leads, and none is ever truncated,
+/// so it never changes (api.md 3.2: "constant otherwise").
 pub const LEADER_EPOCH: i32 = 0;
 
 /// What all requests share.

@@ -135,14 +135,16 @@ impl Coordinator {
         for group_id in over {
             let Ok(slot) = self.slot_of(&group_id) else { continue };
             // Locked, so that nobody joins meanwhile.
-            let Some(held) = self.lock(&group_id, slot, false).await else { continue };
-            let mut held = held;
-            if held.active.group.check_delete().is_ok()
-                && self.store.delete_group_state(&group_id, slot).await?.is_some()
-            {
+            let Some(mut held) = self.lock(&group_id, slot, false).await else { continue };
+            let deleted = match held.active.group.check_delete() {
+                Ok(()) => self.store.delete_group_state(&group_id, slot).await,
+                Err(_) => Ok(None),
+            };
+            if matches!(deleted, Ok(Some(_))) {
                 held.active.saved = None;
             }
             self.release(held);
+            deleted?;
         }
         Ok(expired)
     }

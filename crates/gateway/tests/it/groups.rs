@@ -7,7 +7,7 @@ use gateway::config::Config;
 use kafka_protocol::{
     messages::{
         DeleteGroupsRequest, DeleteTopicsRequest, DescribeGroupsRequest, FindCoordinatorRequest, GroupId,
-        HeartbeatRequest, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, ListGroupsRequest,
+        HeartbeatRequest, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, ListGroupsRequest, MetadataResponse,
         OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest, SyncGroupRequest,
         delete_topics_request::DeleteTopicState,
         join_group_request::JoinGroupRequestProtocol,
@@ -19,7 +19,9 @@ use kafka_protocol::{
     },
     protocol::StrBytes,
 };
-use testkit::{Client, TestGateway};
+use local_postgres::StopMode;
+use store::NewTopic;
+use testkit::{Client, TestDatabase, TestGateway};
 
 use crate::samples::{batch, metadata, produce, topic_name};
 
@@ -420,7 +422,20 @@ async fn two_gateways_share_the_groups_and_one_takes_over() {
         assert!(Instant::now() < deadline, "{of_one:?} {of_two:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
-    assert_eq!(one.call(12, metadata("orders")).await.brokers.len(), 2);
+    let topic = NewTopic {
+        name: "wide".to_owned(),
+        partition_count: 32,
+        retention_max_age_seconds: 86_400,
+        configs: Default::default(),
+    };
+    first.database().store().create_topic(&topic).await.unwrap();
+    let leaders = |found: &MetadataResponse| -> Vec<i32> {
+        found.topics[0].partitions.iter().map(|partition| partition.leader_id.0).collect()
+    };
+    let (of_one, of_two) = (one.call(12, metadata("wide")).await, two.call(12, metadata("wide")).await);
+    assert_eq!((of_one.brokers.len(), of_two.brokers.len()), (2, 2));
+    assert_eq!(leaders(&of_one), leaders(&of_two));
+    assert!((8..24).contains(&leaders(&of_one).iter().filter(|leader| **leader == 1).count()));
     let of_second = &ids[owners.iter().position(|owner| *owner == 2).unwrap()];
     assert_eq!(one.call(4, heartbeat(of_second, 1, "m")).await.error_code, 16);
     // The slots may be loading for a moment.
@@ -446,6 +461,35 @@ async fn two_gateways_share_the_groups_and_one_takes_over() {
         assert!([14, 15, 16].contains(&beat.error_code), "{beat:?}");
         assert!(Instant::now() < deadline);
         tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Members keep their places, commits may be repeated, and whoever joins meanwhile is answered when
+/// the generation could be stored.
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_goes_away_and_nobody_loses_membership() {
+    let gateway = TestGateway::start_on(TestDatabase::on_private_server().await, fast).await;
+    let (mut one, mut two) = (with_topic(&gateway).await, gateway.client().await);
+    let first = joined(&mut one, 9, "g").await;
+    assert_eq!(one.call(5, sync(5, "g", &first)).await.error_code, 0);
+    gateway.database().server().stop(StopMode::Immediate).unwrap();
+
+    let mut request = commit("g", "orders", 1).with_generation_id_or_member_epoch(1);
+    request.member_id = first.member_id.clone();
+    assert_eq!(committed(&one.call(9, request.clone()).await), 15);
+    assert_eq!(fetched(&mut one, 9, "g", "orders").await.0, 14);
+    assert_eq!(one.call(4, heartbeat("g", 1, &first.member_id)).await.error_code, 0);
+    let waiting = two.send(9, join("other", "").with_group_instance_id(Some(text("static")))).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    gateway.database().server().restart().unwrap();
+
+    let joined = two.receive(waiting).await;
+    assert_eq!((joined.error_code, joined.generation_id), (0, 1), "{joined:?}");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while committed(&one.call(9, request.clone()).await) != 0 {
+        assert_eq!(one.call(4, heartbeat("g", 1, &first.member_id)).await.error_code, 0);
+        assert!(Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
