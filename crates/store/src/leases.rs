@@ -194,19 +194,20 @@ impl<'a> Columns<'a> {
 /// the message's key and the columns of `k`.
 ///
 /// Priority 5, the default, is found with the unique index, the others with the dequeue index,
-/// which in the lean profile leaves out just that one. Acknowledgement is asked for by a scalar
-/// subquery, since a join might be planned the wrong way round.
+/// which in the lean profile leaves out just that one. The rows' comparison and their order are
+/// such that no other index serves: read by `enqueue_seq`, a priority that is rare or absent would
+/// cost all records above the offset. Acknowledgement is asked for by a scalar subquery, since a
+/// join might be planned the wrong way round.
 fn heads(tables: &Tables) -> String {
     let Tables { consumer_offset, message, message_group_lease, .. } = tables;
-    let head = |priority: &str| {
+    let head = |condition: &str, order: &str| {
         format!(
             "SELECT m.id, m.enqueued_at, m.enqueue_seq, m.priority FROM {message} m \
-             WHERE m.topic_id = k.topic_id AND m.partition_id = k.partition_id \
-               AND m.enqueue_seq >= first.seq AND {priority} \
+             WHERE m.topic_id = k.topic_id AND m.partition_id = k.partition_id AND {condition} \
                AND (SELECT l.lock_owner FROM {message_group_lease} l WHERE l.message_id = m.id \
                  AND l.message_enqueued_at = m.enqueued_at AND l.consumer_group = k.consumer_group) \
                  IS DISTINCT FROM {ACKED} \
-             ORDER BY m.enqueue_seq LIMIT 1"
+             ORDER BY {order} LIMIT 1"
         )
     };
     format!(
@@ -223,8 +224,11 @@ fn heads(tables: &Tables) -> String {
            CROSS JOIN LATERAL (({default}) UNION ALL \
              SELECT o.* FROM unnest('{{0,1,2,3,4,6,7,8,9}}'::smallint[]) AS p(priority) \
              CROSS JOIN LATERAL ({other}) o) h)",
-        default = head("m.priority = 5"),
-        other = head("m.priority <> 5 AND m.priority = p.priority"),
+        default = head("m.enqueue_seq >= first.seq AND m.priority = 5", "m.enqueue_seq"),
+        other = head(
+            "m.priority <> 5 AND (m.priority, m.enqueue_seq) >= (p.priority, first.seq) AND m.priority <= p.priority",
+            "m.priority, m.enqueue_seq",
+        ),
     )
 }
 
@@ -269,19 +273,22 @@ fn hold_sql(tables: &Tables) -> String {
 /// leases of the records in (`after`, `until`] of each partition for which `condition` holds.
 ///
 /// From the records to their leases, never the other way: pgQueue leaves the lease of every record
-/// that a group has ever processed. Groups without any, all of Kafka's, cost one index look-up.
+/// that a group has ever processed. Groups without any, all of Kafka's, cost one index look-up; the
+/// order there keeps it from being a scan of the table. Locked in the order of the records, as
+/// workers acknowledge them.
 pub(crate) fn remove_acked(tables: &Tables, condition: &str, after: &str, until: &str) -> String {
     let Tables { message, message_group_lease, .. } = tables;
     format!(
-        "acked AS MATERIALIZED (SELECT EXISTS (SELECT FROM {message_group_lease} \
-             WHERE consumer_group = $1 AND locked_until <= to_timestamp(0)) AS any_at_all), \
+        "acked AS MATERIALIZED (SELECT (SELECT true FROM {message_group_lease} \
+             WHERE consumer_group = $1 AND locked_until <= to_timestamp(0) \
+             ORDER BY consumer_group, locked_until LIMIT 1) IS TRUE AS any_at_all), \
          removed AS (DELETE FROM {message_group_lease} WHERE id IN (SELECT l.id FROM acked, k \
            CROSS JOIN LATERAL (SELECT m.id, m.enqueued_at FROM {message} m \
              WHERE m.topic_id = k.topic_id AND m.partition_id = k.partition_id \
-               AND m.enqueue_seq > {after} AND m.enqueue_seq <= {until} OFFSET 0) m \
+               AND m.enqueue_seq > {after} AND m.enqueue_seq <= {until} ORDER BY m.enqueue_seq OFFSET 0) m \
            CROSS JOIN LATERAL (SELECT l.id FROM {message_group_lease} l WHERE l.message_id = m.id \
              AND l.message_enqueued_at = m.enqueued_at AND l.consumer_group = $1 AND l.lock_owner = {ACKED} \
-             OFFSET 0) l \
+             FOR UPDATE) l \
            WHERE acked.any_at_all AND {condition}) RETURNING 1)"
     )
 }

@@ -162,11 +162,13 @@ fn connect_options(url: &str) -> Result<PgConnectOptions, StoreError> {
 }
 
 /// SET instead of start-up parameters (B103). Generic plans: planning over many time partitions
-/// costs more than running (storage.md D5).
+/// costs more than running (storage.md D5). No just-in-time compilation: a generic plan over many
+/// time partitions looks costly, and compiling it takes a second where running takes milliseconds.
 fn session_setup(config: &StoreConfig) -> String {
     format!(
         "SET application_name = 'pgqueue-gateway'; \
          SET plan_cache_mode = force_generic_plan; \
+         SET jit = off; \
          SET statement_timeout = {}; \
          SET lock_timeout = {}; \
          SET idle_in_transaction_session_timeout = {}; \

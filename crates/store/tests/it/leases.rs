@@ -266,3 +266,31 @@ async fn the_group_is_handed_over_in_both_directions_under_load() {
         assert_eq!(processed, (1..=RECORDS).collect::<Vec<_>>(), "{profile}");
     }
 }
+
+/// Commits to and fro while workers lease and acknowledge: nobody is the victim of a deadlock.
+#[tokio::test(flavor = "multi_thread")]
+async fn commits_and_acknowledgements_do_not_deadlock() {
+    let database = TestDatabase::new().await;
+    let store = database.store().clone();
+    let partition = PartitionKey::new(create(&store, "t", 1).await.id, 0);
+    let mut sql = database.connection().await;
+    enqueue(&mut sql, partition, 1, &[5, 5, 5, 3, 5, 5, 9, 5, 5, 5, 3, 5]).await;
+    let mut acking = Vec::new();
+    for _ in 0..2 {
+        let mut worker = Worker::new(&database, "g").await;
+        acking.push(tokio::spawn(async move {
+            for _ in 0..150 {
+                let received = worker.receive(partition, 0.01).await;
+                worker.ack(partition, &received).await;
+            }
+        }));
+    }
+    let mut offset = 0;
+    while acking.iter().any(|worker| !worker.is_finished()) {
+        offset = (offset + 7) % 13;
+        commit(&store, partition, offset).await;
+        store.renew_heads(&[hold(partition)], &[]).await.unwrap();
+        store.release_heads(&[hold(partition)]).await.unwrap();
+    }
+    futures::future::try_join_all(acking).await.unwrap();
+}
