@@ -95,13 +95,7 @@ impl Coordinator {
             Heartbeat::Live(nodes) => (nodes, false),
             Heartbeat::Conflict(other) => {
                 if !self.tenure().in_conflict {
-                    warn!(
-                        node_id = other.node_id,
-                        host = other.host,
-                        port = other.port,
-                        "another gateway, or a former process of this one, has this node id; \
-                         give each gateway its own --node-id"
-                    );
+                    self.tell_conflict(&other);
                 }
                 (self.store.live_nodes(self.lease).await?, true)
             }
@@ -125,6 +119,22 @@ impl Coordinator {
         self.close_groups_of(&lost).await;
         self.load(&mine).await?;
         self.give_up_surplus(&mine, fair_share).await
+    }
+
+    fn tell_conflict(&self, other: &Node) {
+        if (&other.host, other.port) == (&self.node.host, self.node.port) {
+            let lease_ms = self.lease.as_millis() as u64;
+            return info!(
+                lease_ms,
+                "a former process of this gateway was killed; its groups follow when its lease is over"
+            );
+        }
+        warn!(
+            node_id = other.node_id,
+            host = other.host,
+            port = other.port,
+            "another gateway has this node id; give each gateway its own --node-id"
+        );
     }
 
     /// Loads the groups of slots that do not serve yet.
