@@ -269,20 +269,26 @@ fn hold_sql(tables: &Tables) -> String {
     )
 }
 
-/// `removed`, for a statement with the group as $1 and partitions in `k`: deletes acknowledged
-/// leases of the records in (`after`, `until`] of each partition for which `condition` holds.
+/// `acked`, for a statement with the group as $1: has it leases that workers have acknowledged? The
+/// order makes that one index look-up, where statistics might suggest a scan of the table.
+pub(crate) fn acked(tables: &Tables) -> String {
+    format!(
+        "acked AS MATERIALIZED (SELECT (SELECT true FROM {} \
+             WHERE consumer_group = $1 AND locked_until <= to_timestamp(0) \
+             ORDER BY consumer_group, locked_until LIMIT 1) IS TRUE AS any_at_all)",
+        tables.message_group_lease
+    )
+}
+
+/// `removed`, for a statement with [`acked`] and partitions in `k`: deletes acknowledged leases of
+/// the records in (`after`, `until`] of each partition for which `condition` holds.
 ///
 /// From the records to their leases, never the other way: pgQueue leaves the lease of every record
-/// that a group has ever processed. Groups without any, all of Kafka's, cost one index look-up; the
-/// order there keeps it from being a scan of the table. Locked in the order of the records, as
-/// workers acknowledge them.
+/// that a group has ever processed. Locked in the order of the records, as workers acknowledge them.
 pub(crate) fn remove_acked(tables: &Tables, condition: &str, after: &str, until: &str) -> String {
     let Tables { message, message_group_lease, .. } = tables;
     format!(
-        "acked AS MATERIALIZED (SELECT (SELECT true FROM {message_group_lease} \
-             WHERE consumer_group = $1 AND locked_until <= to_timestamp(0) \
-             ORDER BY consumer_group, locked_until LIMIT 1) IS TRUE AS any_at_all), \
-         removed AS (DELETE FROM {message_group_lease} WHERE id IN (SELECT l.id FROM acked, k \
+        "removed AS (DELETE FROM {message_group_lease} WHERE id IN (SELECT l.id FROM acked, k \
            CROSS JOIN LATERAL (SELECT m.id, m.enqueued_at FROM {message} m \
              WHERE m.topic_id = k.topic_id AND m.partition_id = k.partition_id \
                AND m.enqueue_seq > {after} AND m.enqueue_seq <= {until} ORDER BY m.enqueue_seq OFFSET 0) m \

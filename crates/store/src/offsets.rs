@@ -110,7 +110,8 @@ const TIDIED_RECORDS: i64 = 10_000;
 
 impl Store {
     /// Commits offsets of many partitions of one group, all in one statement, and in one more
-    /// before it the leases of `holder`. An answer for each partition; `None` as a whole: the slot
+    /// before it the leases of `holder`; a group with leases that pgQueue's workers have
+    /// acknowledged takes another one. An answer for each partition; `None` as a whole: the slot
     /// is another gateway's by now and nothing was stored.
     ///
     /// Acknowledged leases between the old and the new offset go with it, in both directions: after
@@ -133,7 +134,12 @@ impl Store {
         if let Some(holder) = commit.holder {
             self.hold_next_heads(commit.group, holder, &legible).await;
         }
-        let Some(stored) = while_contended!(self.store_offsets(commit, &legible).await)? else { return Ok(None) };
+        // Most groups have no acknowledged leases, and then nothing of the messages is looked at.
+        let mut stored = while_contended!(self.store_offsets(commit, &legible, Acked::Absent).await)?;
+        if stored == Stored::AckedPresent {
+            stored = while_contended!(self.store_offsets(commit, &legible, Acked::Removed).await)?;
+        }
+        let Stored::Partitions(stored) = stored else { return Ok(None) };
         results.extend(stored);
         Ok(Some(results))
     }
@@ -160,7 +166,8 @@ impl Store {
         &self,
         commit: &OffsetCommit<'_>,
         offsets: &[(&PartitionKey, &NewOffset)],
-    ) -> Result<Option<Vec<(PartitionKey, Committed)>>, StoreError> {
+        acked: Acked,
+    ) -> Result<Stored, StoreError> {
         let column = |value: fn(&PartitionKey, &NewOffset) -> i64| -> Vec<i64> {
             offsets.iter().map(|(partition, new)| value(partition, new)).collect()
         };
@@ -171,7 +178,7 @@ impl Store {
         let expiries: Vec<Option<f64>> =
             offsets.iter().map(|(_, new)| new.expires_after.map(|after| after.as_secs_f64())).collect();
         let mut connection = self.acquire().await?;
-        let rows = sqlx::query(AssertSqlSafe(commit_sql(self.tables())))
+        let rows = sqlx::query(AssertSqlSafe(commit_sql(self.tables(), acked)))
             .bind(commit.group)
             .bind(column(|partition, _| partition.topic_id))
             .bind(partitions)
@@ -186,7 +193,10 @@ impl Store {
         let mut results = Vec::with_capacity(rows.len());
         for row in &rows {
             if !row.try_get::<bool, _>(4)? {
-                return Ok(None);
+                return Ok(Stored::Fenced);
+            }
+            if !row.try_get::<bool, _>(5)? {
+                return Ok(Stored::AckedPresent);
             }
             let is_known: bool = row.try_get(2)?;
             let committed = match is_known {
@@ -195,7 +205,7 @@ impl Store {
             };
             results.push((PartitionKey::new(row.try_get(0)?, row.try_get(1)?), committed));
         }
-        Ok(Some(results))
+        Ok(Stored::Partitions(results))
     }
 
     /// Offsets of one or more groups, in one statement, by group, topic and partition. A partition
@@ -343,9 +353,26 @@ impl Store {
     }
 }
 
+/// What a commit does about leases that pgQueue's workers of the group have acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Acked {
+    /// It is done only if there are none: cheap, the table of messages is not in the plan.
+    Absent,
+    /// It removes them.
+    Removed,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Stored {
+    Partitions(Vec<(PartitionKey, Committed)>),
+    Fenced,
+    AckedPresent,
+}
+
 /// Leases first, then offsets, as pgQueue's acknowledgement does, so that the two do not deadlock.
-fn commit_sql(tables: &Tables) -> String {
+fn commit_sql(tables: &Tables, acked: Acked) -> String {
     let Tables { consumer_offset, topic, kafka_coordinator_slot, .. } = tables;
+    let guard = leases::acked(tables);
     let removed = leases::remove_acked(
         tables,
         "k.is_known AND (SELECT passed FROM fence)",
@@ -355,6 +382,10 @@ fn commit_sql(tables: &Tables) -> String {
         ),
         "CASE WHEN k.committed < coalesce(k.previous, 0) THEN 9223372036854775807 ELSE k.committed END",
     );
+    let (removed, proceed) = match acked {
+        Acked::Absent => ("removed AS (SELECT WHERE false)".to_owned(), "NOT (SELECT any_at_all FROM acked)"),
+        Acked::Removed => (removed, "true"),
+    };
     format!(
         "WITH fence AS MATERIALIZED (SELECT $8::int IS NULL OR EXISTS (SELECT FROM {kafka_coordinator_slot} \
              WHERE slot = $8 AND fencing = $9) AS passed), \
@@ -366,13 +397,13 @@ fn commit_sql(tables: &Tables) -> String {
            LEFT JOIN {topic} t ON t.id = k.topic_id \
            LEFT JOIN {consumer_offset} o ON o.consumer_group = $1 AND o.topic_id = k.topic_id \
              AND o.partition_id = k.partition_id), \
-         {removed}, \
+         {guard}, {removed}, \
          stored AS (INSERT INTO {consumer_offset} AS o (consumer_group, topic_id, partition_id, offset_value, \
              kafka_offset, kafka_leader_epoch, kafka_metadata, kafka_committed_at, kafka_expire_at) \
            SELECT $1, k.topic_id, k.partition_id, k.committed, k.committed, k.leader_epoch, k.metadata, now(), \
              now() + k.expires_after * interval '1 second' \
            FROM k, (SELECT count(*) AS count FROM removed) removed \
-           WHERE k.is_known AND (SELECT passed FROM fence) AND removed.count >= 0 \
+           WHERE k.is_known AND (SELECT passed FROM fence) AND removed.count >= 0 AND {proceed} \
            ORDER BY k.topic_id, k.partition_id \
            ON CONFLICT (consumer_group, topic_id, partition_id) DO UPDATE SET \
              offset_value = excluded.offset_value, kafka_offset = excluded.kafka_offset, \
@@ -382,16 +413,17 @@ fn commit_sql(tables: &Tables) -> String {
                (excluded.offset_value, excluded.kafka_offset, excluded.kafka_leader_epoch, excluded.kafka_metadata) \
              OR o.kafka_expire_at IS DISTINCT FROM excluded.kafka_expire_at \
              OR o.kafka_committed_at < now() - {UNCHANGED_FOR}) \
-         SELECT k.topic_id, k.partition_id, k.is_known, k.previous, fence.passed FROM k, fence"
+         SELECT k.topic_id, k.partition_id, k.is_known, k.previous, fence.passed, {proceed} FROM k, fence"
     )
 }
 
 fn delete_sql(tables: &Tables) -> String {
     let Tables { consumer_offset, consumer_registration, .. } = tables;
+    let guard = leases::acked(tables);
     let removed = leases::remove_acked(tables, "true", "0", "9223372036854775807");
     format!(
         "WITH k AS MATERIALIZED (SELECT * FROM unnest($2::bigint[], $3::int[]) AS k(topic_id, partition_id)), \
-         {removed}, \
+         {guard}, {removed}, \
          gone AS (DELETE FROM {consumer_offset} o USING k, (SELECT count(*) AS count FROM removed) removed \
            WHERE o.consumer_group = $1 AND o.topic_id = k.topic_id AND o.partition_id = k.partition_id \
              AND removed.count >= 0 RETURNING o.id, o.topic_id, o.partition_id), \
