@@ -130,18 +130,18 @@ async fn an_unchanged_offset_is_not_written_again_until_it_is_old() {
 }
 
 #[tokio::test]
-async fn commits_need_no_index_entries_and_little_room() {
+async fn commits_need_no_index_entries() {
     let database = TestDatabase::new().await;
     let store = database.store();
     let partition = PartitionKey::new(create(store, "t", 1).await.id, 0);
     for offset in 0..2000 {
         commit(store, "g", partition, at(offset)).await;
     }
-    // Without HOT updates and pruning they would be some 200 kB and 150 kB.
+    // Two indexes of the smallest size. How far the table grows depends on the oldest transaction of
+    // the whole server, other tests' included: until that ends no page can be pruned.
     let mut sql = database.connection().await;
-    let table = number(&mut sql, "SELECT pg_relation_size('queue.metadata_queue_consumer_offset')").await;
     let indexes = number(&mut sql, "SELECT pg_indexes_size('queue.metadata_queue_consumer_offset')").await;
-    assert!(table <= 65536 && indexes <= 65536, "{table} and {indexes} bytes for one row");
+    assert_eq!(indexes, 2 * 16384);
 }
 
 #[tokio::test]
