@@ -32,3 +32,11 @@ pub(crate) fn topic_operations(asked: bool) -> i32 {
     }
     READ | WRITE | CREATE | DELETE | ALTER | DESCRIBE | DESCRIBE_CONFIGS | ALTER_CONFIGS
 }
+
+/// Operations on a group (Kafka: `AclEntry.supportedOperations(GROUP)`).
+pub(crate) fn group_operations(asked: bool) -> i32 {
+    if !asked {
+        return NOT_ASKED;
+    }
+    READ | DELETE | DESCRIBE | DESCRIBE_CONFIGS | ALTER_CONFIGS
+}

@@ -19,16 +19,27 @@
 
 pub mod api_versions;
 pub mod create_topics;
+pub mod delete_groups;
 pub mod delete_topics;
 pub mod describe_cluster;
 pub mod describe_configs;
+pub mod describe_groups;
 pub mod fetch;
 pub mod find_coordinator;
+mod group_fields;
+pub mod heartbeat;
 pub mod init_producer_id;
+pub mod join_group;
+pub mod leave_group;
+pub mod list_groups;
 pub mod list_offsets;
 pub mod metadata;
+pub mod offset_commit;
+pub mod offset_delete;
+pub mod offset_fetch;
 pub mod offset_for_leader_epoch;
 pub mod produce;
+pub mod sync_group;
 
 use futures::future::BoxFuture;
 use kafka_protocol::messages::{ApiKey, RequestKind, ResponseKind};
@@ -133,13 +144,23 @@ apis! {
     Fetch, fetch, OnePhase, advertised 4..=12, served from 4;
     ListOffsets, list_offsets, OnePhase, advertised 1..=8, served from 1;
     Metadata, metadata, OnePhase, advertised 0..=12, served from 0;
+    OffsetCommit, offset_commit, OnePhase, advertised 2..=9, served from 2;
+    OffsetFetch, offset_fetch, OnePhase, advertised 1..=9, served from 1;
     FindCoordinator, find_coordinator, OnePhase, advertised 0..=6, served from 0;
+    JoinGroup, join_group, OnePhase, advertised 0..=9, served from 0;
+    Heartbeat, heartbeat, OnePhase, advertised 0..=4, served from 0;
+    LeaveGroup, leave_group, OnePhase, advertised 0..=5, served from 0;
+    SyncGroup, sync_group, OnePhase, advertised 0..=5, served from 0;
+    DescribeGroups, describe_groups, OnePhase, advertised 0..=6, served from 0;
+    ListGroups, list_groups, OnePhase, advertised 0..=5, served from 0;
     ApiVersions, api_versions, OnePhase, advertised 0..=4, served from 0;
     CreateTopics, create_topics, OnePhase, advertised 2..=7, served from 2;
     DeleteTopics, delete_topics, OnePhase, advertised 1..=6, served from 1;
     InitProducerId, init_producer_id, OnePhase, advertised 0..=5, served from 0;
     OffsetForLeaderEpoch, offset_for_leader_epoch, OnePhase, advertised 2..=4, served from 2;
     DescribeConfigs, describe_configs, OnePhase, advertised 1..=4, served from 1;
+    DeleteGroups, delete_groups, OnePhase, advertised 0..=2, served from 0;
+    OffsetDelete, offset_delete, OnePhase, advertised 0..=0, served from 0;
     DescribeCluster, describe_cluster, OnePhase, advertised 0..=2, served from 0;
 }
 

@@ -1,11 +1,11 @@
 //! Tasks that run beside the requests: the schema, its time partitions, the sequence ledger, and
 //! whether the gateway is ready.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use rand::Rng;
 use store::{Backoff, MigrateOptions, StoreError};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -21,6 +21,16 @@ const SCHEMA_LOOK: u32 = 15;
 /// Between two looks at the sequence ledger: far less than the shortest retention, an hour.
 const LEDGER: Duration = Duration::from_secs(300);
 
+/// Between two renewals of the leases on heads: a quarter of the shortest session timeout.
+const LEASES: Duration = Duration::from_millis(1_500);
+/// One renewal of this many is of the registrations too.
+const REGISTRATIONS: u32 = 20;
+/// Between two looks for offsets whose retention is over (Kafka:
+/// `offsets.retention.check.interval.ms`) and for such as are past the end of the log.
+const EXPIRY: Duration = Duration::from_secs(600);
+/// How long the start waits for the coordinator slots.
+const FIRST_SLOTS: Duration = Duration::from_secs(2);
+
 /// Starts all of them; each ends when the gateway drains.
 pub(crate) fn start(shared: &Arc<Shared>, prepared: bool) {
     let task = |task: fn(Arc<Shared>, bool) -> futures::future::BoxFuture<'static, ()>| {
@@ -35,6 +45,9 @@ pub(crate) fn start(shared: &Arc<Shared>, prepared: bool) {
     task(|shared, prepared| Box::pin(keep_ready(shared, prepared)));
     task(|shared, _| Box::pin(keep_time_partitions(shared)));
     task(|shared, _| Box::pin(keep_ledger(shared)));
+    task(|shared, _| Box::pin(keep_slots(shared)));
+    task(|shared, _| Box::pin(keep_leases(shared)));
+    task(|shared, _| Box::pin(expire_offsets(shared)));
     task(|shared, _| Box::pin(async move { shared.store.watch(CancellationToken::new()).await }));
 }
 
@@ -122,6 +135,68 @@ async fn keep_ledger(shared: Arc<Shared>) {
             }
         };
         sleep(pause).await;
+    }
+}
+
+/// Before the first request, so that a client of a gateway that has just started finds its
+/// coordinator. Without it the background goes on trying.
+pub(crate) async fn first_slots(shared: &Shared) {
+    if let Ok(Err(error)) = timeout(FIRST_SLOTS, shared.coordinator.keep()).await {
+        warn!(%error, "no coordinator slots yet; will try again");
+    }
+}
+
+/// This gateway among the others, and its coordinator slots.
+async fn keep_slots(shared: Arc<Shared>) {
+    let lease = Duration::from_millis(shared.config.coordinator_lease_ms);
+    let mut backoff = Backoff::new(Duration::from_millis(200), lease / 3);
+    loop {
+        let pause = match shared.coordinator.keep().await {
+            Ok(()) => {
+                backoff = Backoff::new(Duration::from_millis(200), lease / 3);
+                jittered(lease / 4)
+            }
+            Err(error) => {
+                if !error.is_retriable() && shared.readiness.reason().is_none() {
+                    warn!(%error, "cannot renew the coordinator slots; will try again");
+                }
+                backoff.next_delay()
+            }
+        };
+        sleep(pause).await;
+    }
+}
+
+async fn keep_leases(shared: Arc<Shared>) {
+    let mut registered = BTreeSet::new();
+    for round in 0_u32.. {
+        let all = round.is_multiple_of(REGISTRATIONS);
+        if let Err(error) = shared.coordinator.keep_leases(&mut registered, all).await
+            && !error.is_retriable()
+            && shared.readiness.reason().is_none()
+        {
+            warn!(%error, "cannot lease the heads of the members' partitions; will try again");
+        }
+        shared.coordinator.upkeep_due(LEASES).await;
+    }
+}
+
+async fn expire_offsets(shared: Arc<Shared>) {
+    let mut stuck = BTreeSet::new();
+    loop {
+        match shared.coordinator.expire().await {
+            Ok(0) => {}
+            Ok(offsets) => info!(offsets, "committed offsets expired"),
+            Err(error) if error.is_retriable() || shared.readiness.reason().is_some() => {}
+            Err(error) => warn!(%error, "cannot expire offsets; will try again"),
+        }
+        if let Err(error) = shared.coordinator.tell_stuck(&mut stuck).await
+            && !error.is_retriable()
+            && shared.readiness.reason().is_none()
+        {
+            warn!(%error, "cannot look for offsets past the end; will try again");
+        }
+        sleep(jittered(EXPIRY)).await;
     }
 }
 

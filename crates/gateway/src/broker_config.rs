@@ -36,6 +36,17 @@ pub(crate) fn all(config: &ServerConfig, advertised: &HostPort, defaults: &Serve
     option!("connections.max.idle.ms", Long, connection_idle_ms, "Idle connections are closed after it.");
     option!("delete.topic.enable", Boolean, delete_topics, "DeleteTopics is allowed.");
     option!("fetch.max.bytes", Int, fetch_max_bytes, "Bytes of records in one Fetch answer.");
+    option!(
+        "group.initial.rebalance.delay.ms",
+        Int,
+        group_initial_rebalance_delay_ms,
+        "The first members of an empty group wait for more."
+    );
+    option!("group.max.session.timeout.ms", Int, group_max_session_timeout_ms, "Longest session timeout.");
+    option!("group.max.size", Int, group_max_size, "Members of one group.");
+    option!("group.min.session.timeout.ms", Int, group_min_session_timeout_ms, "Shortest session timeout.");
+    option!("offset.metadata.max.bytes", Int, offset_metadata_max_bytes, "Metadata with a committed offset.");
+    option!("offsets.retention.minutes", Int, offsets_retention_minutes, "Offsets are kept without members.");
     option!("max.connections", Int, max_connections, "Connections at the same time.");
     option!("node.id", Int, node_id, "Id of this broker.");
     option!("broker.id", Int, node_id, "Id of this broker, under its old name.");

@@ -161,6 +161,46 @@ pub struct ServerConfig {
           value_parser = clap::value_parser!(i32).range(1_024..))]
     pub fetch_max_bytes: i32,
 
+    /// Milliseconds of the shortest session timeout that a group member may have
+    /// [group.min.session.timeout.ms]
+    #[arg(long, env = "PGQUEUE_GATEWAY_GROUP_MIN_SESSION_TIMEOUT_MS", default_value_t = 6_000, value_name = "MS",
+          value_parser = clap::value_parser!(i32).range(1..))]
+    pub group_min_session_timeout_ms: i32,
+
+    /// Milliseconds of the longest session timeout that a group member may have
+    /// [group.max.session.timeout.ms]
+    #[arg(long, env = "PGQUEUE_GATEWAY_GROUP_MAX_SESSION_TIMEOUT_MS", default_value_t = 1_800_000, value_name = "MS",
+          value_parser = clap::value_parser!(i32).range(1..))]
+    pub group_max_session_timeout_ms: i32,
+
+    /// Milliseconds that the first members of an empty group wait for more
+    /// [group.initial.rebalance.delay.ms]
+    #[arg(long, env = "PGQUEUE_GATEWAY_GROUP_INITIAL_REBALANCE_DELAY_MS", default_value_t = 3_000, value_name = "MS",
+          value_parser = clap::value_parser!(i32).range(0..))]
+    pub group_initial_rebalance_delay_ms: i32,
+
+    /// Members of one group at the most [group.max.size]
+    #[arg(long, env = "PGQUEUE_GATEWAY_GROUP_MAX_SIZE", default_value_t = 2_147_483_647, value_name = "N",
+          value_parser = clap::value_parser!(i32).range(1..))]
+    pub group_max_size: i32,
+
+    /// Minutes that committed offsets are kept after their group has lost its last member
+    /// [offsets.retention.minutes]
+    #[arg(long, env = "PGQUEUE_GATEWAY_OFFSETS_RETENTION_MINUTES", default_value_t = 10_080, value_name = "MINUTES",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub offsets_retention_minutes: u32,
+
+    /// Bytes of metadata with a committed offset [offset.metadata.max.bytes]
+    #[arg(long, env = "PGQUEUE_GATEWAY_OFFSET_METADATA_MAX_BYTES", default_value_t = 4_096, value_name = "BYTES",
+          value_parser = clap::value_parser!(i32).range(0..=1_048_576))]
+    pub offset_metadata_max_bytes: i32,
+
+    /// Milliseconds without a sign of life after which other gateways take over the groups of this
+    /// one
+    #[arg(long, env = "PGQUEUE_GATEWAY_COORDINATOR_LEASE_MS", default_value_t = 6_000, value_name = "MS",
+          value_parser = clap::value_parser!(u64).range(500..=600_000))]
+    pub coordinator_lease_ms: u64,
+
     /// Compression of stored payloads, in pgQueue's own format
     #[arg(long, env = "PGQUEUE_GATEWAY_PAYLOAD_COMPRESSION", default_value = "none", value_name = "CODEC")]
     pub payload_compression: PayloadCompression,
@@ -272,6 +312,12 @@ impl Config {
             return refuse(format!(
                 "--append-writers {} leaves no connection of --db-max-connections {} for anything else",
                 server.append_writers, database.db_max_connections
+            ));
+        }
+        if server.group_min_session_timeout_ms > server.group_max_session_timeout_ms {
+            return refuse(format!(
+                "--group-min-session-timeout-ms {} is more than --group-max-session-timeout-ms {}",
+                server.group_min_session_timeout_ms, server.group_max_session_timeout_ms
             ));
         }
         if server.max_other_request_bytes > server.max_request_bytes {

@@ -13,6 +13,7 @@ use wire::FrameLimits;
 
 use crate::{
     config::{HostPort, ServerConfig},
+    coordinator::Coordinator,
     net::{
         budget::{Budgets, Held},
         log_limit::LogLimit,
@@ -22,8 +23,8 @@ use crate::{
     topics::LastList,
 };
 
-/// Leader epoch of every partition. There is one leader, this node, so it never changes
-/// (api.md 3.2: "constant otherwise").
+/// Leader epoch of every partition. The log is one whichever gateway leads, and none is ever truncated,
+/// so it never changes (api.md 3.2: "constant otherwise").
 pub const LEADER_EPOCH: i32 = 0;
 
 /// What all requests share.
@@ -41,6 +42,7 @@ pub struct Shared {
     pub(crate) budgets: Budgets,
     pub(crate) log_limit: LogLimit,
     pub(crate) last_list: LastList,
+    pub(crate) coordinator: Arc<Coordinator>,
 }
 
 /// One request's surroundings.
@@ -65,6 +67,12 @@ pub struct Node {
     pub port: i32,
 }
 
+impl From<store::Node> for Node {
+    fn from(node: store::Node) -> Self {
+        Self { id: BrokerId(node.node_id), host: StrBytes::from_string(node.host), port: node.port }
+    }
+}
+
 impl Shared {
     /// This node under its advertised address.
     pub fn node(&self) -> Node {
@@ -73,6 +81,11 @@ impl Shared {
             host: StrBytes::from_string(self.advertised.host.clone()),
             port: i32::from(self.advertised.port),
         }
+    }
+
+    /// All live gateways by node id, this one among them.
+    pub(crate) fn nodes(&self) -> Vec<Node> {
+        self.coordinator.nodes().into_iter().map(Node::from).collect()
     }
 
     /// Milliseconds since 1970, UTC.

@@ -7,6 +7,7 @@
 //! without a leader makes every client refresh its metadata, and an admin call that may or may not
 //! have been carried out has timed out.
 
+use groups::GroupError;
 use kafka_protocol::messages::ApiKey;
 use store::{AppendError, StoreError};
 use tracing::{debug, warn};
@@ -61,7 +62,19 @@ fn try_again(api: ApiKey) -> ErrorCode {
         ApiKey::Produce => ErrorCode::NotEnoughReplicas,
         ApiKey::Fetch | ApiKey::ListOffsets | ApiKey::OffsetForLeaderEpoch => ErrorCode::KafkaStorageError,
         ApiKey::Metadata => ErrorCode::LeaderNotAvailable,
-        ApiKey::FindCoordinator => ErrorCode::CoordinatorNotAvailable,
+        // Clients look the coordinator up again, and find the same one when Postgres is back.
+        ApiKey::FindCoordinator
+        | ApiKey::OffsetCommit
+        | ApiKey::JoinGroup
+        | ApiKey::SyncGroup
+        | ApiKey::Heartbeat
+        | ApiKey::LeaveGroup
+        | ApiKey::DescribeGroups
+        | ApiKey::ListGroups
+        | ApiKey::DeleteGroups
+        | ApiKey::OffsetDelete => ErrorCode::CoordinatorNotAvailable,
+        // Never "no offset", and never what Java takes for fatal here (`OffsetFetchResponseHandler`).
+        ApiKey::OffsetFetch => ErrorCode::CoordinatorLoadInProgress,
         // Not COORDINATOR_NOT_AVAILABLE: an idempotent producer would look for the coordinator of
         // a transactional id that it does not have (Java: `TransactionManager`).
         ApiKey::InitProducerId => ErrorCode::CoordinatorLoadInProgress,
@@ -101,6 +114,31 @@ pub fn append_error_code(error: &AppendError) -> ErrorCode {
     }
 }
 
+/// The number of a refusal by a group (api.md 3.7 and 3.8).
+pub fn group_error_code(error: GroupError) -> ErrorCode {
+    match error {
+        GroupError::CoordinatorNotAvailable => ErrorCode::CoordinatorNotAvailable,
+        GroupError::NotCoordinator => ErrorCode::NotCoordinator,
+        GroupError::IllegalGeneration => ErrorCode::IllegalGeneration,
+        GroupError::InconsistentGroupProtocol => ErrorCode::InconsistentGroupProtocol,
+        GroupError::InvalidGroupId => ErrorCode::InvalidGroupId,
+        GroupError::UnknownMemberId => ErrorCode::UnknownMemberId,
+        GroupError::InvalidSessionTimeout => ErrorCode::InvalidSessionTimeout,
+        GroupError::RebalanceInProgress => ErrorCode::RebalanceInProgress,
+        GroupError::NonEmptyGroup => ErrorCode::NonEmptyGroup,
+        GroupError::GroupIdNotFound => ErrorCode::GroupIdNotFound,
+        GroupError::MemberIdRequired => ErrorCode::MemberIdRequired,
+        GroupError::GroupMaxSizeReached => ErrorCode::GroupMaxSizeReached,
+        GroupError::FencedInstanceId => ErrorCode::FencedInstanceId,
+        GroupError::GroupSubscribedToTopic => ErrorCode::GroupSubscribedToTopic,
+    }
+}
+
+/// The same, or no error.
+pub(crate) fn group_error_or_none(error: Option<GroupError>) -> ErrorCode {
+    error.map_or(ErrorCode::None, group_error_code)
+}
+
 /// Logs a failed request. What passes by itself is the database's story, told once by the readiness
 /// check; a line per request would bury it.
 pub(crate) fn report(ctx: &RequestContext, api: &str, code: ErrorCode, error: &ApiError) {
@@ -136,6 +174,29 @@ mod tests {
     fn a_fetch_is_told_to_try_again_in_words_that_java_knows() {
         let code = store_error_code(&StoreError::Unavailable(String::new()), ApiKey::Fetch);
         assert_eq!(code, ErrorCode::KafkaStorageError);
+    }
+
+    #[test]
+    fn group_errors_have_the_name_of_their_number() {
+        use GroupError::*;
+        for error in [
+            CoordinatorNotAvailable,
+            NotCoordinator,
+            IllegalGeneration,
+            InconsistentGroupProtocol,
+            InvalidGroupId,
+            UnknownMemberId,
+            InvalidSessionTimeout,
+            RebalanceInProgress,
+            NonEmptyGroup,
+            GroupIdNotFound,
+            MemberIdRequired,
+            GroupMaxSizeReached,
+            FencedInstanceId,
+            GroupSubscribedToTopic,
+        ] {
+            assert_eq!(group_error_code(error).name(), error.to_string());
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod topic_config;
 mod acl;
 mod background;
 mod broker_config;
+mod coordinator;
 mod http;
 mod net;
 mod readiness;
@@ -26,6 +27,7 @@ use wire::FrameLimits;
 use crate::{
     config::{Config, Contradiction, DatabaseConfig, HostPort, PayloadCompression, SchemaProfile, ServerConfig},
     context::{Clock, Shared},
+    coordinator::Coordinator,
     net::{budget::Budgets, listener, shutdown::Shutdown},
     readiness::Readiness,
 };
@@ -85,8 +87,11 @@ impl Gateway {
         let http = bind("--http-listen", server.http_listen).await?;
         let (kafka, kafka_addr) = kafka;
         let (http, http_addr) = http;
+        let advertised = server.advertise.clone().unwrap_or_else(|| own_address(kafka_addr));
+        let shutdown = Shutdown::default();
         let shared = Arc::new(Shared {
-            advertised: server.advertise.clone().unwrap_or_else(|| own_address(kafka_addr)),
+            coordinator: Coordinator::new(&server, store.clone(), shutdown.clone(), &advertised),
+            advertised,
             frame_limits: FrameLimits {
                 produce: server.max_request_bytes as usize,
                 other: server.max_other_request_bytes as usize,
@@ -96,7 +101,7 @@ impl Gateway {
             config: server,
             store,
             clock,
-            shutdown: Shutdown::default(),
+            shutdown,
             readiness: Readiness::default(),
             log_limit: Default::default(),
             last_list: Default::default(),
@@ -109,6 +114,9 @@ impl Gateway {
                 return Err(error);
             }
         };
+        if prepared {
+            background::first_slots(&shared).await;
+        }
         background::start(&shared, prepared);
         let writers = shared.store.spawn_writers();
         shared.shutdown.spawn(listener::run(kafka, shared.clone()));
@@ -138,6 +146,8 @@ impl Handle {
     pub async fn shutdown(mut self) -> bool {
         let grace = Duration::from_millis(self.shared.config.drain_ms);
         let mut in_time = self.shared.shutdown.drain(grace).await;
+        // Before the last records: clients are already looking for another coordinator.
+        let _ = timeout(LAST_WRITES, self.shared.coordinator.resign()).await;
         self.shared.store.close_appends();
         in_time &= timeout(LAST_WRITES, async { while self.writers.join_next().await.is_some() {} }).await.is_ok();
         self.writers.abort_all();

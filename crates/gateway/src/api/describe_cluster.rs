@@ -27,11 +27,14 @@ pub async fn handle(
     }
     let cluster_id = ctx.shared.store.cluster_id().await?;
     let node = ctx.shared.node();
-    let broker = DescribeClusterBroker::default().with_broker_id(node.id).with_host(node.host).with_port(node.port);
+    let brokers =
+        ctx.shared.nodes().into_iter().map(|node| {
+            DescribeClusterBroker::default().with_broker_id(node.id).with_host(node.host).with_port(node.port)
+        });
     Ok(DescribeClusterResponse::default()
         .with_cluster_id(StrBytes::from_string(cluster_id))
         .with_controller_id(node.id)
-        .with_brokers(vec![broker])
+        .with_brokers(brokers.collect())
         .with_cluster_authorized_operations(acl::cluster_operations(request.include_cluster_authorized_operations)))
 }
 

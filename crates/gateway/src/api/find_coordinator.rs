@@ -1,7 +1,8 @@
 //! FindCoordinator: which broker coordinates a group, a transactional id or a share group.
 //!
-//! There is one gateway per cluster, so it is this node, under the address that Metadata gives too.
-//! Needs no database. Key type 2 (share groups) exists from v6 on, where a key is
+//! A group's coordinator is the gateway that has the group's slot (storage.md D8), as this one saw it
+//! last; while nobody has it, COORDINATOR_NOT_AVAILABLE. For transactional ids and share groups,
+//! which are not served yet, it is this node. Needs no database. Key type 2 (share groups) exists from v6 on, where a key is
 //! `group:topic-id:partition`; other types are INVALID_REQUEST (Kafka: `KafkaApis.getCoordinator`).
 
 use kafka_protocol::{
@@ -10,7 +11,10 @@ use kafka_protocol::{
 };
 use wire::ErrorCode;
 
-use crate::{context::RequestContext, error::ApiError};
+use crate::{
+    context::{Node, RequestContext},
+    error::ApiError,
+};
 
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
@@ -27,19 +31,22 @@ pub async fn handle(
     if let Err(code) = check_type(version, request.key_type) {
         return Ok(error_response(version, request, code));
     }
-    let node = ctx.shared.node();
     if version < BATCHED {
+        let node = match coordinator(ctx, request.key_type, &request.key) {
+            Ok(node) => node,
+            Err(code) => return Ok(error_response(version, request, code)),
+        };
         return Ok(FindCoordinatorResponse::default()
             .with_error_message(None)
             .with_node_id(node.id)
             .with_host(node.host)
             .with_port(node.port));
     }
-    let coordinators = request.coordinator_keys.iter().map(|key| match check_key(request.key_type, key) {
-        Ok(()) => Coordinator::default()
+    let coordinators = request.coordinator_keys.iter().map(|key| match coordinator(ctx, request.key_type, key) {
+        Ok(node) => Coordinator::default()
             .with_key(key.clone())
             .with_node_id(node.id)
-            .with_host(node.host.clone())
+            .with_host(node.host)
             .with_port(node.port)
             .with_error_message(None),
         Err(code) => failed(key, code),
@@ -65,6 +72,14 @@ fn check_type(version: i16, key_type: i8) -> Result<(), ErrorCode> {
         GROUP | TRANSACTION => Ok(()),
         SHARE if version >= 6 => Ok(()),
         _ => Err(ErrorCode::InvalidRequest),
+    }
+}
+
+fn coordinator(ctx: &RequestContext, key_type: i8, key: &str) -> Result<Node, ErrorCode> {
+    check_key(key_type, key)?;
+    match key_type {
+        GROUP => ctx.shared.coordinator.owner_of(key).map(Node::from),
+        _ => Ok(ctx.shared.node()),
     }
 }
 

@@ -1,10 +1,13 @@
 //! Metadata: brokers, controller, cluster id, topics and their partitions.
 //!
-//! Every partition is led by this node, its only replica. A topic that is missing is created if
-//! the client allows it (v4+; always in v0–3), `auto.create.topics.enable` is on and it was asked
-//! for by name; unlike in Apache Kafka it is usable at once and the first answer says so. All
-//! topics are asked for by null, in v0 by an empty list. A topic asked for twice is told once. Topic ids come with v10 (KIP-516), asking
-//! by id with v12.
+//! Brokers are all gateways that live on the database (storage.md D12). Each partition has one of them
+//! as its leader and only replica, the same whoever is asked (rendezvous hash over the live ones). That
+//! is for clients to gather at one place; any gateway may write and read (D2).
+//!
+//! A topic that is missing is created if the client allows it (v4+; always in v0–3),
+//! `auto.create.topics.enable` is on and it was asked for by name; unlike in Apache Kafka it is usable
+//! at once and the first answer says so. All topics are asked for by null, in v0 by an empty list. A
+//! topic asked for twice is told once. Topic ids come with v10 (KIP-516), asking by id with v12.
 //!
 //! Versions before 13 have no error for the whole answer. While Postgres is away each topic asked
 //! for gets LEADER_NOT_AVAILABLE, and the list of all topics is the last one known. Without one the
@@ -26,7 +29,7 @@ use wire::ErrorCode;
 
 use crate::{
     acl,
-    context::{LEADER_EPOCH, RequestContext},
+    context::{LEADER_EPOCH, Node, RequestContext},
     error::{ApiError, store_error_code},
     topics,
 };
@@ -41,20 +44,24 @@ pub async fn handle(
     version: i16,
     request: &MetadataRequest,
 ) -> Result<MetadataResponse, ApiError> {
+    let nodes = ctx.shared.nodes();
     let topics = match wanted(version, request) {
         None => {
             let all = ctx.shared.last_list.all(&ctx.shared.store).await?;
-            all.iter().map(|topic| found(ctx, request, topic)).collect()
+            all.iter().map(|topic| found(&nodes, request, topic)).collect()
         }
         Some(wanted) if wanted.iter().any(|topic| is_malformed(version, topic)) => {
             return Ok(error_response(version, request, ErrorCode::InvalidRequest));
         }
-        Some(wanted) => describe(ctx, version, request, wanted).await,
+        Some(wanted) => describe(ctx, version, request, wanted, &nodes).await,
     };
     let node = ctx.shared.node();
-    let broker = MetadataResponseBroker::default().with_node_id(node.id).with_host(node.host).with_port(node.port);
+    let brokers =
+        ctx.shared.nodes().into_iter().map(|node| {
+            MetadataResponseBroker::default().with_node_id(node.id).with_host(node.host).with_port(node.port)
+        });
     Ok(MetadataResponse::default()
-        .with_brokers(vec![broker])
+        .with_brokers(brokers.collect())
         .with_cluster_id(cluster_id(ctx).await)
         .with_controller_id(node.id)
         .with_topics(topics)
@@ -94,6 +101,7 @@ async fn describe(
     version: i16,
     request: &MetadataRequest,
     wanted: &[MetadataRequestTopic],
+    nodes: &[Node],
 ) -> Vec<MetadataResponseTopic> {
     let wanted = once_each(wanted);
     let names: Vec<&str> = wanted.iter().copied().filter_map(by_name).collect();
@@ -109,7 +117,7 @@ async fn describe(
             },
         };
         answers.push(match result {
-            Ok(topic) => found(ctx, request, &topic),
+            Ok(topic) => found(nodes, request, &topic),
             Err(code) => not_found(version, topic, code),
         });
     }
@@ -161,9 +169,25 @@ fn store_code(error: &StoreError) -> ErrorCode {
     store_error_code(error, ApiKey::Metadata)
 }
 
-fn found(ctx: &RequestContext, request: &MetadataRequest, topic: &Topic) -> MetadataResponseTopic {
-    let leader = BrokerId(ctx.shared.config.node_id);
+/// The node whose hash with the partition is highest: when one comes or goes, only its own partitions
+/// move.
+fn leader(nodes: &[Node], topic: &Topic, partition: i32) -> BrokerId {
+    let hash = |node: &Node| {
+        let bytes = node.id.0.to_be_bytes().into_iter().chain(topic.topic_id.into_bytes());
+        // FNV-1a, and the finisher of MurmurHash3 so that the last bytes count as much as the first.
+        let mut hash = bytes
+            .chain(partition.to_be_bytes())
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        hash ^ (hash >> 33)
+    };
+    nodes.iter().max_by_key(|node| hash(node)).map_or(BrokerId(-1), |node| node.id)
+}
+
+fn found(nodes: &[Node], request: &MetadataRequest, topic: &Topic) -> MetadataResponseTopic {
     let partition = |index: i32| {
+        let leader = leader(nodes, topic, index);
         MetadataResponsePartition::default()
             .with_partition_index(index)
             .with_leader_id(leader)

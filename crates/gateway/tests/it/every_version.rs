@@ -18,7 +18,7 @@ async fn call(client: &mut Client, api: &Api, version: i16) -> ResponseKind {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_version_has_a_valid_answer() {
-    let gateway = TestGateway::start().await;
+    let gateway = TestGateway::start_with(|config| config.server.group_initial_rebalance_delay_ms = 0).await;
     let mut client = gateway.client().await;
     client.call(12, samples::metadata(SUBJECT.topic)).await;
     for api in APIS {
@@ -26,8 +26,20 @@ async fn every_version_has_a_valid_answer() {
             let response = call(&mut client, api, version).await;
             let errors = errors(&response);
             assert!(!errors.is_empty(), "{} v{version} says nothing: {response:?}", api.name);
-            assert!(errors.iter().all(|code| *code == 0), "{} v{version}: {response:?}", api.name);
+            let regular = regular_error(api, version);
+            assert!(errors.iter().all(|code| [0, regular].contains(code)), "{} v{version}: {response:?}", api.name);
+            assert!(errors.contains(&regular), "{} v{version}: {response:?}", api.name);
         }
+    }
+}
+
+/// What a single request without a group before it is to be told; 0 mostly.
+fn regular_error(api: &Api, version: i16) -> i16 {
+    match ApiKey::try_from(api.key).unwrap() {
+        ApiKey::JoinGroup if version >= 4 => ErrorCode::MemberIdRequired.code(),
+        ApiKey::Heartbeat | ApiKey::LeaveGroup | ApiKey::SyncGroup => ErrorCode::UnknownMemberId.code(),
+        ApiKey::DeleteGroups => ErrorCode::GroupIdNotFound.code(),
+        _ => 0,
     }
 }
 
@@ -57,6 +69,11 @@ async fn errors_have_the_shape_of_the_requests_version() {
 
     let mut client = gateway.client().await;
     for api in APIS {
+        // From memory: waiting members wait for Postgres, and one that is unknown is so without it.
+        let in_memory = [ApiKey::JoinGroup, ApiKey::SyncGroup, ApiKey::Heartbeat, ApiKey::LeaveGroup];
+        if in_memory.iter().any(|key| *key as i16 == api.key) {
+            continue;
+        }
         let needs_no_database = [ApiKey::ApiVersions as i16, ApiKey::FindCoordinator as i16].contains(&api.key);
         for version in api.served_min..=api.max {
             let response = call(&mut client, api, version).await;

@@ -1,12 +1,15 @@
 //! librdkafka as applications use it. Other clients are in `compat-tests`.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Mutex,
+    time::{Duration, Instant},
+};
 
 use rdkafka::{
     ClientConfig, Message, Offset, TopicPartitionList,
     admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication},
     client::DefaultClientContext,
-    consumer::{BaseConsumer, Consumer},
+    consumer::{BaseConsumer, Consumer, StreamConsumer},
     error::KafkaError,
     message::{Header, Headers, OwnedHeaders},
     producer::{FutureProducer, FutureRecord, Producer},
@@ -120,6 +123,97 @@ async fn topics_are_administrated() {
     let metadata = consumer.fetch_metadata(None, PATIENCE).unwrap();
     assert!(metadata.topics().is_empty());
     assert_eq!((metadata.orig_broker_id(), metadata.brokers().len()), (1, 1));
+}
+
+/// Reads until `done` or the patience ends; (partition, offset) of every record.
+async fn consume(consumer: &StreamConsumer, seen: &Mutex<Vec<(i32, i64)>>) {
+    loop {
+        let message = consumer.recv().await.unwrap();
+        seen.lock().unwrap().push((message.partition(), message.offset()));
+        consumer.store_offset_from_message(&message).unwrap();
+    }
+}
+
+fn partitions_of(consumer: &StreamConsumer) -> usize {
+    consumer.assignment().unwrap().count()
+}
+
+async fn until(what: &str, done: impl Fn() -> bool) {
+    let deadline = Instant::now() + 2 * PATIENCE;
+    while !done() {
+        assert!(Instant::now() < deadline, "{what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Two members share the partitions, one leaves, the other gets all; then a third goes on where
+/// they were. For eager and for cooperative assignment.
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_balance_and_rebalance() {
+    let gateway = TestGateway::start_with(|config| config.server.group_initial_rebalance_delay_ms = 200).await;
+    let producer: FutureProducer = config(&gateway).create().unwrap();
+    let admin: AdminClient<DefaultClientContext> = config(&gateway).create().unwrap();
+    let topic = NewTopic::new("shared", 4, TopicReplication::Fixed(1));
+    admin.create_topics([&topic], &AdminOptions::new()).await.unwrap()[0].as_ref().unwrap();
+    let send = async |number: i32| {
+        for partition in 0..4 {
+            for n in 0..number {
+                let value = n.to_string();
+                let record = FutureRecord::<(), _>::to("shared").partition(partition).payload(&value);
+                producer.send(record, PATIENCE).await.map_err(|(error, _)| error).unwrap();
+            }
+        }
+    };
+    for strategy in ["range", "cooperative-sticky"] {
+        let member = || -> StreamConsumer {
+            let consumer: StreamConsumer = config(&gateway)
+                .set("group.id", strategy)
+                .set("partition.assignment.strategy", strategy)
+                .set("auto.offset.reset", "earliest")
+                .set("enable.auto.offset.store", "false")
+                .set("auto.commit.interval.ms", "200")
+                .set("heartbeat.interval.ms", "500")
+                .set("session.timeout.ms", "6000")
+                .create()
+                .unwrap();
+            consumer.subscribe(&["shared"]).unwrap();
+            consumer
+        };
+        let seen = Mutex::new(Vec::new());
+        let (one, two) = (member(), member());
+        {
+            let reading = async { tokio::join!(consume(&one, &seen), consume(&two, &seen)) };
+            let watching = async {
+                until("two each", || partitions_of(&one) == 2 && partitions_of(&two) == 2).await;
+                send(5).await;
+                let total = if strategy == "range" { 20 } else { 40 };
+                until("all records", || seen.lock().unwrap().len() >= total).await;
+            };
+            tokio::select! { _ = reading => {}, () = watching => {} }
+        }
+        two.commit_consumer_state(rdkafka::consumer::CommitMode::Sync).ok();
+        drop(two);
+        {
+            let reading = consume(&one, &seen);
+            tokio::select! { () = reading => {}, () = until("all four", || partitions_of(&one) == 4) => {} }
+        }
+        one.commit_consumer_state(rdkafka::consumer::CommitMode::Sync).ok();
+        drop(one);
+        let before = seen.lock().unwrap().len();
+        let three = member();
+        {
+            let reading = consume(&three, &seen);
+            let watching = async {
+                until("all four again", || partitions_of(&three) == 4).await;
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            };
+            tokio::select! { () = reading => {}, () = watching => {} }
+        }
+        let seen = seen.into_inner().unwrap();
+        assert_eq!(seen.len(), before, "{strategy}: nothing is read twice");
+        let unique: std::collections::BTreeSet<_> = seen.iter().collect();
+        assert_eq!(unique.len(), seen.len(), "{strategy}");
+    }
 }
 
 /// Fails at once with the reason, not after a time-out.

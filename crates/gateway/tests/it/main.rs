@@ -5,6 +5,7 @@
 
 mod configs;
 mod every_version;
+mod groups;
 mod hostile_bytes;
 mod librdkafka;
 mod lifecycle;

@@ -4,13 +4,16 @@ use bytes::Bytes;
 use gateway::api::Api;
 use kafka_protocol::{
     messages::{
-        ApiKey, ApiVersionsRequest, CreateTopicsRequest, DeleteTopicsRequest, DescribeClusterRequest,
-        DescribeConfigsRequest, FetchRequest, FindCoordinatorRequest, InitProducerIdRequest, ListOffsetsRequest,
-        MetadataRequest, OffsetForLeaderEpochRequest, ProduceRequest, RequestKind, ResponseKind, TopicName,
+        ApiKey, ApiVersionsRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest,
+        DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest, FetchRequest, FindCoordinatorRequest,
+        GroupId, HeartbeatRequest, InitProducerIdRequest, LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest,
+        MetadataRequest, OffsetDeleteRequest, OffsetForLeaderEpochRequest, ProduceRequest, RequestKind, ResponseKind,
+        SyncGroupRequest, TopicName,
         create_topics_request::CreatableTopic,
         delete_topics_request::DeleteTopicState,
         describe_configs_request::DescribeConfigsResource,
         fetch_request::{FetchPartition, FetchTopic},
+        leave_group_request::MemberIdentity,
         list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic},
         metadata_request::MetadataRequestTopic,
         offset_for_leader_epoch_request::{OffsetForLeaderPartition, OffsetForLeaderTopic},
@@ -19,6 +22,8 @@ use kafka_protocol::{
     protocol::StrBytes,
 };
 use wire::batch::{BatchBuilder, TimestampType};
+
+use crate::groups;
 
 /// What requests are about.
 #[derive(Debug, Clone, Copy)]
@@ -123,6 +128,20 @@ pub(crate) fn request(api: &Api, version: i16, subject: Subject) -> RequestKind 
             request.with_include_documentation(version >= 3).into()
         }
         ApiKey::DescribeCluster => DescribeClusterRequest::default().into(),
+        ApiKey::OffsetCommit => groups::commit("group", subject.topic, 1).into(),
+        ApiKey::OffsetFetch => groups::offset_fetch(version, "group", subject.topic).into(),
+        ApiKey::JoinGroup => groups::join(&format!("group-{version}"), "").into(),
+        ApiKey::Heartbeat => HeartbeatRequest::default().with_group_id(GroupId("none".into())).into(),
+        ApiKey::LeaveGroup if version < 3 => LeaveGroupRequest::default().with_group_id(GroupId("none".into())).into(),
+        ApiKey::LeaveGroup => LeaveGroupRequest::default()
+            .with_group_id(GroupId("none".into()))
+            .with_members(vec![MemberIdentity::default().with_member_id("m".into())])
+            .into(),
+        ApiKey::SyncGroup => SyncGroupRequest::default().with_group_id(GroupId("none".into())).into(),
+        ApiKey::DescribeGroups => DescribeGroupsRequest::default().with_groups(vec![GroupId("group".into())]).into(),
+        ApiKey::ListGroups => ListGroupsRequest::default().into(),
+        ApiKey::DeleteGroups => DeleteGroupsRequest::default().with_groups_names(vec![GroupId("none".into())]).into(),
+        ApiKey::OffsetDelete => OffsetDeleteRequest::default().with_group_id(GroupId("group".into())).into(),
         other => panic!("{other:?} is served but has no sample request here"),
     }
 }
@@ -156,6 +175,26 @@ pub(crate) fn errors(response: &ResponseKind) -> Vec<i16> {
         }
         ResponseKind::DescribeConfigs(response) => response.results.iter().map(|r| r.error_code).collect(),
         ResponseKind::DescribeCluster(response) => vec![response.error_code],
+        ResponseKind::OffsetCommit(response) => {
+            response.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code).collect()
+        }
+        ResponseKind::OffsetFetch(response) => {
+            let partitions = response.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code);
+            let groups = response.groups.iter().map(|g| g.error_code);
+            let of_groups = response.groups.iter().flat_map(|g| &g.topics).flat_map(|t| &t.partitions);
+            let all = partitions.chain(groups).chain(of_groups.map(|p| p.error_code));
+            std::iter::once(response.error_code).chain(all).collect()
+        }
+        ResponseKind::JoinGroup(response) => vec![response.error_code],
+        ResponseKind::Heartbeat(response) => vec![response.error_code],
+        ResponseKind::LeaveGroup(response) => {
+            std::iter::once(response.error_code).chain(response.members.iter().map(|m| m.error_code)).collect()
+        }
+        ResponseKind::SyncGroup(response) => vec![response.error_code],
+        ResponseKind::DescribeGroups(response) => response.groups.iter().map(|g| g.error_code).collect(),
+        ResponseKind::ListGroups(response) => vec![response.error_code],
+        ResponseKind::DeleteGroups(response) => response.results.iter().map(|r| r.error_code).collect(),
+        ResponseKind::OffsetDelete(response) => vec![response.error_code],
         other => panic!("{other:?} has no collector of errors here"),
     }
 }

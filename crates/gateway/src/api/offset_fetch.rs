@@ -1,0 +1,197 @@
+//! OffsetFetch: how far groups have read. v8 and later ask for many groups at once (KIP-709); null
+//! topics mean all (v2 and later).
+//!
+//! "No offset" (−1) is answered only when the database says so; while groups are loaded or Postgres
+//! is away it is COORDINATOR_LOAD_IN_PROGRESS, on which clients ask again (Java:
+//! `OffsetFetchResponseHandler` takes COORDINATOR_NOT_AVAILABLE for fatal). Nothing is pending
+//! without transactions, so `require_stable` changes nothing.
+
+use std::collections::{BTreeMap, HashMap};
+
+use kafka_protocol::{
+    messages::{
+        ApiKey, GroupId, OffsetFetchRequest, OffsetFetchResponse, TopicName,
+        offset_fetch_response::{
+            OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions,
+            OffsetFetchResponseTopic, OffsetFetchResponseTopics,
+        },
+    },
+    protocol::StrBytes,
+};
+use store::{OffsetQuery, PartitionKey, StoredOffset};
+use wire::ErrorCode;
+
+use crate::{context::RequestContext, error::ApiError};
+
+/// First version that asks for many groups.
+const BATCHED: i16 = 8;
+/// First version with an error for the whole group.
+const GROUP_ERROR: i16 = 2;
+/// First version with leader epochs.
+const LEADER_EPOCHS: i16 = 5;
+
+/// What is asked about one group, in the shape of the newest version.
+struct Asked<'a> {
+    group_id: &'a GroupId,
+    /// `None`: all.
+    topics: Option<Vec<(&'a TopicName, &'a [i32])>>,
+}
+
+type Answer = Vec<(TopicName, Vec<OffsetFetchResponsePartitions>)>;
+
+pub async fn handle(
+    ctx: &RequestContext,
+    version: i16,
+    request: &OffsetFetchRequest,
+) -> Result<OffsetFetchResponse, ApiError> {
+    let mut results = Vec::new();
+    for asked in asked(version, request) {
+        let result = fetch(ctx, &asked).await.map_err(|error| match error.code(ApiKey::OffsetFetch) {
+            ErrorCode::CoordinatorNotAvailable => ErrorCode::CoordinatorLoadInProgress,
+            code => code,
+        });
+        results.push((asked, result));
+    }
+    Ok(response(version, results))
+}
+
+pub fn error_response(version: i16, request: &OffsetFetchRequest, code: ErrorCode) -> OffsetFetchResponse {
+    response(version, asked(version, request).into_iter().map(|asked| (asked, Err(code))).collect())
+}
+
+fn asked(version: i16, request: &OffsetFetchRequest) -> Vec<Asked<'_>> {
+    if version < BATCHED {
+        let topics = request.topics.as_ref();
+        let topics =
+            topics.map(|topics| topics.iter().map(|t| (&t.name, t.partition_indexes.as_slice())).collect::<Vec<_>>());
+        return vec![Asked { group_id: &request.group_id, topics }];
+    }
+    let groups = request.groups.iter().map(|group| Asked {
+        group_id: &group.group_id,
+        topics: group
+            .topics
+            .as_ref()
+            .map(|topics| topics.iter().map(|t| (&t.name, t.partition_indexes.as_slice())).collect()),
+    });
+    groups.collect()
+}
+
+async fn fetch(ctx: &RequestContext, asked: &Asked<'_>) -> Result<Answer, ApiError> {
+    ctx.shared.coordinator.check_owned(asked.group_id)?;
+    match &asked.topics {
+        None => fetch_all(ctx, asked.group_id).await,
+        Some(topics) => fetch_named(ctx, asked.group_id, topics).await,
+    }
+}
+
+async fn fetch_all(ctx: &RequestContext, group_id: &GroupId) -> Result<Answer, ApiError> {
+    let query = OffsetQuery { group: group_id, partitions: None };
+    let mut topics: BTreeMap<String, Vec<OffsetFetchResponsePartitions>> = BTreeMap::new();
+    for offset in ctx.shared.store.fetch_offsets(&[query]).await? {
+        topics.entry(offset.topic.clone()).or_default().push(found(&offset));
+    }
+    let named = |(name, partitions)| (TopicName(StrBytes::from_string(name)), partitions);
+    Ok(topics.into_iter().map(named).collect())
+}
+
+async fn fetch_named(
+    ctx: &RequestContext,
+    group_id: &GroupId,
+    topics: &[(&TopicName, &[i32])],
+) -> Result<Answer, ApiError> {
+    let names: Vec<&str> = topics.iter().map(|(name, _)| name.as_str()).collect();
+    let known = ctx.shared.store.topics(&names).await?;
+    let ids: Vec<Option<i64>> = known.iter().map(|topic| topic.as_ref().map(|topic| topic.id)).collect();
+    let mut keys = Vec::new();
+    for ((_, partitions), id) in topics.iter().zip(&ids) {
+        keys.extend(id.iter().flat_map(|id| partitions.iter().map(|index| PartitionKey::new(*id, *index))));
+    }
+    let mut offsets: HashMap<PartitionKey, StoredOffset> = HashMap::new();
+    if !keys.is_empty() {
+        let query = OffsetQuery { group: group_id, partitions: Some(&keys) };
+        let rows = ctx.shared.store.fetch_offsets(&[query]).await?;
+        offsets.extend(rows.into_iter().map(|offset| (offset.partition, offset)));
+    }
+    let answer = |((name, partitions), id): (&(&TopicName, &[i32]), &Option<i64>)| {
+        let partition = |index: &i32| {
+            let offset = id.and_then(|id| offsets.get(&PartitionKey::new(id, *index)));
+            offset.map_or_else(|| none(*index, ErrorCode::None), found)
+        };
+        ((*name).clone(), partitions.iter().map(partition).collect())
+    };
+    Ok(topics.iter().zip(&ids).map(answer).collect())
+}
+
+fn found(offset: &StoredOffset) -> OffsetFetchResponsePartitions {
+    OffsetFetchResponsePartitions::default()
+        .with_partition_index(offset.partition.partition_id)
+        .with_committed_offset(offset.offset)
+        .with_committed_leader_epoch(offset.leader_epoch.unwrap_or(-1))
+        .with_metadata(Some(StrBytes::from_string(offset.metadata.clone())))
+}
+
+fn none(index: i32, code: ErrorCode) -> OffsetFetchResponsePartitions {
+    OffsetFetchResponsePartitions::default()
+        .with_partition_index(index)
+        .with_committed_offset(-1)
+        .with_committed_leader_epoch(-1)
+        .with_metadata(Some(StrBytes::default()))
+        .with_error_code(code.code())
+}
+
+fn response(version: i16, results: Vec<(Asked<'_>, Result<Answer, ErrorCode>)>) -> OffsetFetchResponse {
+    if version >= BATCHED {
+        let groups = results.into_iter().map(|(asked, result)| batched(&asked, result));
+        return OffsetFetchResponse::default().with_groups(groups.collect());
+    }
+    let mut response = OffsetFetchResponse::default();
+    for (asked, result) in results {
+        let topics = match result {
+            Ok(topics) => topics,
+            Err(code) => {
+                if version >= GROUP_ERROR {
+                    response.error_code = code.code();
+                }
+                failed(&asked, code)
+            }
+        };
+        response.topics.extend(topics.into_iter().map(|(name, partitions)| {
+            let partitions = partitions.into_iter().map(|partition| single(version, partition)).collect();
+            OffsetFetchResponseTopic::default().with_name(name).with_partitions(partitions)
+        }));
+    }
+    response
+}
+
+/// Before v2 there is only this place for the error, and later it does no harm.
+fn failed(asked: &Asked<'_>, code: ErrorCode) -> Answer {
+    let topics = asked.topics.iter().flatten();
+    topics
+        .map(|(name, partitions)| ((*name).clone(), partitions.iter().map(|index| none(*index, code)).collect()))
+        .collect()
+}
+
+fn batched(asked: &Asked<'_>, result: Result<Answer, ErrorCode>) -> OffsetFetchResponseGroup {
+    let group = OffsetFetchResponseGroup::default().with_group_id(asked.group_id.clone());
+    match result {
+        Err(code) => group.with_error_code(code.code()),
+        Ok(topics) => group.with_topics(
+            topics
+                .into_iter()
+                .map(|(name, partitions)| {
+                    OffsetFetchResponseTopics::default().with_name(name).with_partitions(partitions)
+                })
+                .collect(),
+        ),
+    }
+}
+
+fn single(version: i16, partition: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartition {
+    let epoch = if version >= LEADER_EPOCHS { partition.committed_leader_epoch } else { -1 };
+    OffsetFetchResponsePartition::default()
+        .with_partition_index(partition.partition_index)
+        .with_committed_offset(partition.committed_offset)
+        .with_committed_leader_epoch(epoch)
+        .with_metadata(partition.metadata)
+        .with_error_code(partition.error_code)
+}

@@ -1,0 +1,620 @@
+//! Consumer groups: decide, persist, answer.
+//!
+//! The decisions are the crate `groups`. This file is the one place that carries them out: an event
+//! reaches a group under the group's own mutex, what must survive is saved, and only then the
+//! replies go out. A request that waits has a [`Token`] and a oneshot channel; a group that waits
+//! has one timer task, which sleeps until the group's next deadline or until that comes nearer.
+//!
+//! Groups without members are kept in their stored form, and those that were never stored not at
+//! all. Which groups are this gateway's is in [`tenure`].
+//!
+//! While Postgres is away members keep their places: heartbeats are answered from memory, commits
+//! and new generations wait or fail with retriable errors. Everything that a coordinator writes is
+//! fenced by its slot, so a gateway that lost a slot unknowingly cannot write for it.
+
+mod assignment;
+mod tenure;
+mod upkeep;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use groups::{
+    CommitRequest, DescribedGroup, Group, GroupError, HeartbeatRequest, JoinReply, JoinRequest, LeaveReply,
+    LeaveRequest, Millis, Outcome, Reply, Settings, State, StoredGroup, StoredState, SyncReply, SyncRequest, Token,
+    absent,
+};
+use store::{
+    Committed, DeletedGroup, Holder, NewOffset, OffsetCommit, OffsetQuery, PartitionKey, Registration, SlotLease, Store,
+};
+use tokio::{
+    sync::{Notify, OwnedMutexGuard, oneshot, watch},
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+use uuid::Uuid;
+use wire::ErrorCode;
+
+use self::tenure::Tenure;
+use crate::{
+    config::{HostPort, ServerConfig},
+    error::{ApiError, group_error_code},
+    net::shutdown::Shutdown,
+};
+
+/// The groups of one gateway.
+#[derive(Debug)]
+pub(crate) struct Coordinator {
+    store: Store,
+    shutdown: Shutdown,
+    settings: Settings,
+    /// This gateway as the others see it.
+    node: store::Node,
+    /// How long the others wait for a sign of life.
+    lease: Duration,
+    offsets_retention: Duration,
+    clock: MonotonicClock,
+    next_token: AtomicU64,
+    tenure: RwLock<Tenure>,
+    groups: Mutex<HashMap<String, Known>>,
+    /// Groups that committed without members since the last upkeep.
+    to_register: Mutex<BTreeSet<Registration>>,
+    /// A generation has its assignment: its leases are due.
+    assigned: Notify,
+}
+
+#[derive(Debug)]
+enum Known {
+    /// Without members.
+    Idle(StoredGroup),
+    Active(Arc<Cell>),
+}
+
+/// A group that somebody uses.
+#[derive(Debug)]
+struct Cell {
+    id: String,
+    active: Arc<tokio::sync::Mutex<Active>>,
+    wake: watch::Sender<Wake>,
+}
+
+#[derive(Debug)]
+struct Active {
+    group: Group,
+    /// What was saved last.
+    saved: Option<StoredGroup>,
+    /// Member ids of the generation before: their leases are this group's as well.
+    former_members: Vec<String>,
+    waiting: HashMap<Token, oneshot::Sender<Reply>>,
+    has_timer: bool,
+    /// Not in the map any more: who waited for the mutex looks again.
+    is_dropped: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wake {
+    At(Millis),
+    Never,
+    /// The cell is dropped.
+    Ended,
+}
+
+/// A locked group.
+struct Held {
+    cell: Arc<Cell>,
+    active: OwnedMutexGuard<Active>,
+    slot: SlotLease,
+    /// It was there before.
+    is_known: bool,
+}
+
+/// Milliseconds since 1970 that never go backwards.
+#[derive(Debug)]
+struct MonotonicClock {
+    start: Instant,
+    start_ms: Millis,
+}
+
+impl MonotonicClock {
+    fn new() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { start: Instant::now(), start_ms: since.as_millis() as Millis }
+    }
+
+    fn now(&self) -> Millis {
+        self.start_ms.saturating_add(self.start.elapsed().as_millis() as Millis)
+    }
+
+    fn instant(&self, at: Millis) -> Instant {
+        self.start + Duration::from_millis(at.saturating_sub(self.start_ms).max(0).unsigned_abs())
+    }
+}
+
+impl Coordinator {
+    pub(crate) fn new(config: &ServerConfig, store: Store, shutdown: Shutdown, advertised: &HostPort) -> Arc<Self> {
+        let settings = Settings {
+            min_session_timeout_ms: config.group_min_session_timeout_ms,
+            max_session_timeout_ms: config.group_max_session_timeout_ms,
+            initial_rebalance_delay_ms: config.group_initial_rebalance_delay_ms,
+            max_size: config.group_max_size as usize,
+            ..Settings::default()
+        };
+        let node = store::Node {
+            node_id: config.node_id,
+            host: advertised.host.clone(),
+            port: i32::from(advertised.port),
+            rack: None,
+            instance: Uuid::new_v4(),
+        };
+        Arc::new(Self {
+            store,
+            shutdown,
+            settings,
+            node,
+            lease: Duration::from_millis(config.coordinator_lease_ms),
+            offsets_retention: Duration::from_secs(u64::from(config.offsets_retention_minutes) * 60),
+            clock: MonotonicClock::new(),
+            next_token: AtomicU64::new(1),
+            tenure: RwLock::default(),
+            groups: Mutex::default(),
+            to_register: Mutex::default(),
+            assigned: Notify::new(),
+        })
+    }
+
+    /// JoinGroup; waits until the generation is there.
+    pub(crate) async fn join(
+        self: &Arc<Self>,
+        disconnected: &CancellationToken,
+        group_id: &str,
+        request: JoinRequest,
+    ) -> Result<JoinReply, ApiError> {
+        let slot = self.slot_of(group_id)?;
+        request.validate(group_id, &self.settings).map_err(code)?;
+        let absent = absent::join(&request);
+        let Some(held) = self.lock(group_id, slot, absent.is_none()).await else {
+            return absent.ok_or(ApiError::Code(ErrorCode::UnknownMemberId));
+        };
+        let event = |group: &mut Group, now, token| group.join(now, token, request);
+        match self.request(disconnected, held, event).await? {
+            Reply::Join(reply) => Ok(reply),
+            _ => Err(ApiError::Code(ErrorCode::UnknownServerError)),
+        }
+    }
+
+    /// SyncGroup; waits until the leader has handed the assignment in.
+    pub(crate) async fn sync(
+        self: &Arc<Self>,
+        disconnected: &CancellationToken,
+        group_id: &str,
+        request: SyncRequest,
+    ) -> Result<SyncReply, ApiError> {
+        let slot = self.slot_of(group_id)?;
+        let Some(held) = self.lock(group_id, slot, false).await else { return Ok(absent::sync()) };
+        let event = |group: &mut Group, now, token| group.sync(now, token, request);
+        match self.request(disconnected, held, event).await? {
+            Reply::Sync(reply) => Ok(reply),
+            _ => Err(ApiError::Code(ErrorCode::UnknownServerError)),
+        }
+    }
+
+    pub(crate) async fn leave(
+        self: &Arc<Self>,
+        disconnected: &CancellationToken,
+        group_id: &str,
+        request: LeaveRequest,
+    ) -> Result<LeaveReply, ApiError> {
+        let slot = self.slot_of(group_id)?;
+        let Some(held) = self.lock(group_id, slot, false).await else { return Ok(absent::leave(&request)) };
+        let event = |group: &mut Group, now, token| group.leave(now, token, request);
+        match self.request(disconnected, held, event).await? {
+            Reply::Leave(reply) => Ok(reply),
+            _ => Err(ApiError::Code(ErrorCode::UnknownServerError)),
+        }
+    }
+
+    pub(crate) async fn heartbeat(
+        self: &Arc<Self>,
+        group_id: &str,
+        request: &HeartbeatRequest,
+    ) -> Result<(), ApiError> {
+        let slot = self.slot_of(group_id)?;
+        let Some(mut held) = self.lock(group_id, slot, false).await else { return Err(code(absent::heartbeat())) };
+        let result = held.active.group.heartbeat(self.clock.now(), request);
+        self.release(held);
+        result.map_err(code)
+    }
+
+    /// OffsetCommit. The group stays locked until the offsets are stored, so that no generation
+    /// begins between the check and the write.
+    pub(crate) async fn commit(
+        self: &Arc<Self>,
+        version: i16,
+        group_id: &str,
+        request: &CommitRequest,
+        offsets: &BTreeMap<PartitionKey, NewOffset>,
+    ) -> Result<BTreeMap<PartitionKey, Committed>, ApiError> {
+        let slot = self.slot_of(group_id)?;
+        let absent = absent::check_commit(version, request);
+        let Some(mut held) = self.lock(group_id, slot, absent.is_ok()).await else {
+            return Err(code(absent.err().unwrap_or(GroupError::IllegalGeneration)));
+        };
+        let checked = held.active.group.check_commit(self.clock.now(), request);
+        let result = match checked {
+            Err(error) => Err(code(error)),
+            Ok(()) => self.store_offsets(&held, request, offsets).await,
+        };
+        self.release(held);
+        result
+    }
+
+    async fn store_offsets(
+        &self,
+        held: &Held,
+        request: &CommitRequest,
+        offsets: &BTreeMap<PartitionKey, NewOffset>,
+    ) -> Result<BTreeMap<PartitionKey, Committed>, ApiError> {
+        let members = held.active.saved.iter().flat_map(|saved| &saved.members);
+        let holder = members
+            .filter(|member| !member.member_id.contains('\0'))
+            .find(|member| request.generation >= 0 && member.member_id == request.member_id)
+            .map(|member| Holder {
+                member_id: &member.member_id,
+                session_timeout: Duration::from_millis(member.session_timeout_ms.max(0).unsigned_abs().into()),
+            });
+        let commit = OffsetCommit { group: &held.cell.id, offsets, holder, slot: Some(held.slot) };
+        let committed = self.store.commit_offsets(&commit).await?.ok_or(ApiError::Code(ErrorCode::NotCoordinator))?;
+        if request.generation < 0 {
+            let register = |key: &PartitionKey| Registration { group: held.cell.id.clone(), topic_id: key.topic_id };
+            let mut to_register = self.to_register.lock().unwrap_or_else(PoisonError::into_inner);
+            to_register.extend(offsets.keys().map(register));
+        }
+        Ok(committed)
+    }
+
+    /// Whether this gateway may answer for the group's offsets now.
+    pub(crate) fn check_owned(&self, group_id: &str) -> Result<(), ErrorCode> {
+        self.slot_of(group_id).map(drop)
+    }
+
+    /// DescribeGroups, for one group.
+    pub(crate) async fn describe(
+        self: &Arc<Self>,
+        version: i16,
+        group_id: &str,
+    ) -> Result<(DescribedGroup, Option<GroupError>), ApiError> {
+        let slot = self.slot_of(group_id)?;
+        if let Some(held) = self.lock(group_id, slot, false).await {
+            let described = held.active.group.describe();
+            self.release(held);
+            return Ok((described, None));
+        }
+        let (mut described, error) = absent::describe(version, group_id);
+        if self.has_offsets(group_id).await? {
+            described.state = State::Empty;
+            return Ok((described, None));
+        }
+        Ok((described, error))
+    }
+
+    /// ListGroups: id, state and protocol type of each group that is coordinated here.
+    pub(crate) async fn list(self: &Arc<Self>) -> Result<Vec<(String, State, String)>, ApiError> {
+        if self.tenure().is_loading() {
+            return Err(ApiError::Code(ErrorCode::CoordinatorLoadInProgress));
+        }
+        let stored = self.store.groups_with_offsets().await?;
+        let mut listed = BTreeMap::new();
+        for group_id in stored.into_iter().filter(|group_id| self.slot_of(group_id).is_ok()) {
+            listed.insert(group_id, (State::Empty, String::new()));
+        }
+        for cell in self.idle_and_active(&mut listed) {
+            let active = cell.active.lock().await;
+            if !active.is_dropped {
+                let entry = (active.group.state(), active.group.protocol_type().to_owned());
+                listed.insert(cell.id.clone(), entry);
+            }
+        }
+        Ok(listed.into_iter().map(|(id, (state, protocol_type))| (id, state, protocol_type)).collect())
+    }
+
+    fn idle_and_active(&self, listed: &mut BTreeMap<String, (State, String)>) -> Vec<Arc<Cell>> {
+        let mut cells = Vec::new();
+        for (id, known) in self.groups().iter() {
+            match known {
+                Known::Idle(stored) => {
+                    let protocol_type = stored.protocol_type.clone().unwrap_or_default();
+                    listed.insert(id.clone(), (State::Empty, protocol_type));
+                }
+                Known::Active(cell) => cells.push(cell.clone()),
+            }
+        }
+        cells
+    }
+
+    /// DeleteGroups, for one group.
+    pub(crate) async fn delete(self: &Arc<Self>, group_id: &str) -> Result<(), ApiError> {
+        let slot = self.slot_of(group_id)?;
+        let Some(mut held) = self.lock(group_id, slot, true).await else { return Err(code(absent::delete())) };
+        let result = match held.active.group.check_delete() {
+            Err(error) => Err(code(error)),
+            Ok(()) => self.delete_held(&mut held).await,
+        };
+        self.release(held);
+        result
+    }
+
+    async fn delete_held(self: &Arc<Self>, held: &mut Held) -> Result<(), ApiError> {
+        let Some(DeletedGroup { had_state, offsets }) = self.store.delete_group(&held.cell.id, held.slot).await? else {
+            return Err(ApiError::Code(ErrorCode::NotCoordinator));
+        };
+        let outcome = held.active.group.close(GroupError::CoordinatorNotAvailable);
+        answer(held, outcome);
+        if held.is_known || had_state || offsets > 0 { Ok(()) } else { Err(code(absent::delete())) }
+    }
+
+    /// OffsetDelete: which of the topics may lose their offsets.
+    ///
+    /// # Errors
+    /// For the whole request.
+    pub(crate) async fn delete_offsets(
+        self: &Arc<Self>,
+        group_id: &str,
+        topics: &BTreeMap<String, Vec<PartitionKey>>,
+    ) -> Result<BTreeMap<String, GroupError>, ApiError> {
+        let slot = self.slot_of(group_id)?;
+        let Some(held) = self.lock(group_id, slot, true).await else { return Err(code(absent::delete())) };
+        let result = self.delete_offsets_held(&held, topics).await;
+        self.release(held);
+        result
+    }
+
+    async fn delete_offsets_held(
+        &self,
+        held: &Held,
+        topics: &BTreeMap<String, Vec<PartitionKey>>,
+    ) -> Result<BTreeMap<String, GroupError>, ApiError> {
+        if !held.is_known && !self.has_offsets(&held.cell.id).await? {
+            return Err(code(absent::delete()));
+        }
+        held.active.group.check_offset_delete().map_err(code)?;
+        let mut refused = BTreeMap::new();
+        let mut partitions = Vec::new();
+        for (topic, keys) in topics {
+            match held.active.group.check_offset_delete_of(topic) {
+                Ok(()) => partitions.extend(keys),
+                Err(error) => drop(refused.insert(topic.clone(), error)),
+            }
+        }
+        if !partitions.is_empty() {
+            self.store.delete_offsets(&held.cell.id, &partitions).await?;
+        }
+        Ok(refused)
+    }
+
+    async fn has_offsets(&self, group_id: &str) -> Result<bool, ApiError> {
+        let query = OffsetQuery { group: group_id, partitions: None };
+        Ok(!self.store.fetch_offsets(&[query]).await?.is_empty())
+    }
+
+    /// The group, if it is known or to be made. The slot was checked before; should it be lost in
+    /// between, every write is refused.
+    async fn lock(self: &Arc<Self>, group_id: &str, slot: SlotLease, is_made: bool) -> Option<Held> {
+        loop {
+            let (cell, is_known) = self.cell(group_id, is_made)?;
+            let active = cell.active.clone().lock_owned().await;
+            if !active.is_dropped {
+                return Some(Held { cell, active, slot, is_known });
+            }
+        }
+    }
+
+    /// The group in the map, put there if need be, and whether it was known.
+    fn cell(&self, group_id: &str, is_made: bool) -> Option<(Arc<Cell>, bool)> {
+        let now = self.clock.now();
+        let mut groups = self.groups();
+        let (group, saved) = match groups.get(group_id) {
+            Some(Known::Active(cell)) => return Some((cell.clone(), true)),
+            Some(Known::Idle(stored)) => {
+                (Group::restore(group_id, &self.settings, stored.clone(), now), Some(stored.clone()))
+            }
+            None if is_made => (Group::new(group_id, &self.settings, now), None),
+            None => return None,
+        };
+        let is_known = saved.is_some();
+        let cell = Arc::new(Cell::new(group_id, group, saved));
+        groups.insert(group_id.to_owned(), Known::Active(cell.clone()));
+        Some((cell, is_known))
+    }
+
+    /// One event with a reply, now or later.
+    async fn request(
+        self: &Arc<Self>,
+        disconnected: &CancellationToken,
+        mut held: Held,
+        event: impl FnOnce(&mut Group, Millis, Token) -> Outcome,
+    ) -> Result<Reply, ApiError> {
+        let token = Token(self.next_token.fetch_add(1, Ordering::Relaxed));
+        let (sender, mut receiver) = oneshot::channel();
+        held.active.waiting.insert(token, sender);
+        let outcome = event(&mut held.active.group, self.clock.now(), token);
+        self.carry_out(&mut held, outcome).await;
+        let (cell, slot) = (held.cell.clone(), held.slot);
+        self.release(held);
+        tokio::select! {
+            biased;
+            reply = &mut receiver => return reply.map_err(|_| ApiError::Code(ErrorCode::CoordinatorNotAvailable)),
+            () = disconnected.cancelled() => {}
+        }
+        // A gateway that goes leaves the group as it is: the members go on with the next one.
+        if !self.shutdown.is_draining() {
+            self.cancel(cell, slot, token).await;
+        }
+        receiver.try_recv().map_err(|_| ApiError::Code(ErrorCode::CoordinatorNotAvailable))
+    }
+
+    async fn cancel(self: &Arc<Self>, cell: Arc<Cell>, slot: SlotLease, token: Token) {
+        let active = cell.active.clone().lock_owned().await;
+        let mut held = Held { cell, active, slot, is_known: true };
+        if held.active.waiting.remove(&token).is_some() && !held.active.is_dropped {
+            let outcome = held.active.group.cancel(self.clock.now(), token);
+            self.carry_out(&mut held, outcome).await;
+        }
+        self.release(held);
+    }
+
+    /// Saves, then answers.
+    async fn carry_out(self: &Arc<Self>, held: &mut Held, mut outcome: Outcome) {
+        let Some(save) = outcome.save.take() else { return answer(held, outcome) };
+        match self.save(held, &save).await {
+            Ok(()) => {
+                self.note_saved(held, save);
+                answer(held, outcome);
+            }
+            Err(error) => {
+                let undone = held.active.group.undo(self.clock.now(), outcome, error);
+                answer(held, undone);
+                if error == GroupError::NotCoordinator {
+                    self.lost_slot(held.slot);
+                    let closed = held.active.group.close(error);
+                    answer(held, closed);
+                }
+            }
+        }
+    }
+
+    async fn save(&self, held: &Held, save: &StoredGroup) -> Result<(), GroupError> {
+        let group_id = &held.cell.id;
+        let failed = |error: &dyn std::fmt::Display| {
+            warn!(group = group_id, generation = save.generation, %error, "a group's generation was not stored");
+            GroupError::CoordinatorNotAvailable
+        };
+        let state = save.to_json().map_err(|error| failed(&error))?.into_bytes();
+        let row = store::StoredGroup {
+            group_id: group_id.clone(),
+            generation: save.generation,
+            protocol_type: save.protocol_type.clone().unwrap_or_default(),
+            has_members: !save.members.is_empty(),
+            state,
+        };
+        match self.store.save_group(&row, held.slot).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(GroupError::NotCoordinator),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    fn note_saved(self: &Arc<Self>, held: &mut Held, save: StoredGroup) {
+        let members = |stored: &StoredGroup| stored.members.iter().map(|m| m.member_id.clone()).collect::<Vec<_>>();
+        if save.state == StoredState::Stable {
+            self.assigned.notify_one();
+        }
+        let before = held.active.saved.replace(save);
+        if let Some(before) = before {
+            let is_empty = held.active.saved.as_ref().is_some_and(|saved| saved.members.is_empty());
+            held.active.former_members = members(&before);
+            if is_empty && !before.members.is_empty() {
+                self.release_leases(held.cell.id.clone(), before);
+            }
+        }
+    }
+
+    /// Sets the timer, and lets go of the group if nobody needs it in memory.
+    fn release(self: &Arc<Self>, mut held: Held) {
+        let active = &mut *held.active;
+        if active.is_dropped {
+            return;
+        }
+        if active.group.is_idle() && active.waiting.is_empty() {
+            active.is_dropped = true;
+            held.cell.wake.send_replace(Wake::Ended);
+            let mut groups = self.groups();
+            groups.remove(&held.cell.id);
+            if let Some(saved) = active.saved.take().filter(|_| active.group.state() == State::Empty) {
+                groups.insert(held.cell.id.clone(), Known::Idle(saved));
+            }
+            return;
+        }
+        let wake = active.group.wake_at().map_or(Wake::Never, Wake::At);
+        held.cell.wake.send_if_modified(|current| std::mem::replace(current, wake) != wake);
+        if wake != Wake::Never && !active.has_timer {
+            active.has_timer = true;
+            self.start_timer(held.cell.clone(), held.slot);
+        }
+    }
+
+    fn start_timer(self: &Arc<Self>, cell: Arc<Cell>, slot: SlotLease) {
+        let this = self.clone();
+        let shutdown = self.shutdown.clone();
+        shutdown.clone().spawn(async move {
+            tokio::select! {
+                () = this.run_timer(cell, slot) => {}
+                () = shutdown.draining() => {}
+            }
+        });
+    }
+
+    async fn run_timer(self: &Arc<Self>, cell: Arc<Cell>, slot: SlotLease) {
+        let mut changes = cell.wake.subscribe();
+        loop {
+            let wake = *changes.borrow_and_update();
+            match wake {
+                Wake::Ended => return,
+                Wake::Never => drop(changes.changed().await),
+                Wake::At(at) => tokio::select! {
+                    biased;
+                    _ = changes.changed() => {}
+                    () = sleep_until(self.clock.instant(at)) => self.tick(&cell, slot).await,
+                },
+            }
+        }
+    }
+
+    async fn tick(self: &Arc<Self>, cell: &Arc<Cell>, slot: SlotLease) {
+        let active = cell.active.clone().lock_owned().await;
+        let mut held = Held { cell: cell.clone(), active, slot, is_known: true };
+        if !held.active.is_dropped {
+            let outcome = held.active.group.tick(self.clock.now());
+            self.carry_out(&mut held, outcome).await;
+        }
+        self.release(held);
+    }
+
+    fn groups(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Cell {
+    fn new(id: &str, group: Group, saved: Option<StoredGroup>) -> Self {
+        let active = Active {
+            group,
+            saved,
+            former_members: Vec::new(),
+            waiting: HashMap::new(),
+            has_timer: false,
+            is_dropped: false,
+        };
+        let (wake, _) = watch::channel(Wake::Never);
+        Self { id: id.to_owned(), active: Arc::new(tokio::sync::Mutex::new(active)), wake }
+    }
+}
+
+/// Sends the replies; who does not listen any more is gone.
+fn answer(held: &mut Held, outcome: Outcome) {
+    for (token, reply) in outcome.replies {
+        if let Some(sender) = held.active.waiting.remove(&token) {
+            let _ = sender.send(reply);
+        }
+    }
+}
+
+fn code(error: GroupError) -> ApiError {
+    ApiError::Code(group_error_code(error))
+}

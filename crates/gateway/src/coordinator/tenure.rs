@@ -1,0 +1,248 @@
+//! Which groups are this gateway's: coordinator slots with leases (storage.md D8, D12).
+//!
+//! Every third of the lease time the gateway says that it lives, renews its slots and takes free
+//! ones up to its fair share. The groups of a slot that is new are loaded before the slot serves;
+//! until then clients hear COORDINATOR_LOAD_IN_PROGRESS. Groups of a slot that was lost are closed:
+//! their members hear NOT_COORDINATOR and look the coordinator up again.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, PoisonError, RwLockReadGuard},
+};
+
+use groups::{Group, GroupError, StoredGroup};
+use store::{Heartbeat, Node, SlotLease, Slots, StoreError};
+use tracing::{error, info, warn};
+use wire::ErrorCode;
+
+use super::{Cell, Coordinator, Held, Known, answer};
+
+/// What is known of slots and gateways.
+#[derive(Debug, Default)]
+pub(crate) struct Tenure {
+    /// `None`: nothing yet.
+    slots: Option<Slots>,
+    /// Slots whose groups are loaded, with the fencing number.
+    serving: BTreeMap<i32, i64>,
+    nodes: Vec<Node>,
+    /// Another process has this node id, and that was said.
+    in_conflict: bool,
+}
+
+impl Tenure {
+    /// Before the first slots are loaded.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.slots.is_none()
+    }
+}
+
+impl Coordinator {
+    pub(super) fn tenure(&self) -> RwLockReadGuard<'_, Tenure> {
+        self.tenure.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Tenure) -> T) -> T {
+        change(&mut self.tenure.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The slot of a group, if this gateway serves it.
+    pub(super) fn slot_of(&self, group_id: &str) -> Result<SlotLease, ErrorCode> {
+        if group_id.contains('\0') {
+            return Err(ErrorCode::InvalidGroupId);
+        }
+        let tenure = self.tenure();
+        let Some(slots) = &tenure.slots else { return Err(ErrorCode::CoordinatorLoadInProgress) };
+        let number = slots.of_group(group_id);
+        if let Some(fencing) = tenure.serving.get(&number) {
+            return Ok(SlotLease { slot: number, fencing: *fencing });
+        }
+        Err(match slots.slots.iter().find(|slot| slot.slot == number) {
+            // Not loaded yet; or the lease of this gateway's former process, which is about to end.
+            Some(slot) if slot.owner == Some(self.node.instance) || slot.node_id == Some(self.node.node_id) => {
+                ErrorCode::CoordinatorLoadInProgress
+            }
+            Some(slot) if slot.node_id.is_some() => ErrorCode::NotCoordinator,
+            _ => ErrorCode::CoordinatorNotAvailable,
+        })
+    }
+
+    /// The gateway that coordinates a group.
+    pub(crate) fn owner_of(&self, group_id: &str) -> Result<Node, ErrorCode> {
+        let tenure = self.tenure();
+        let Some(slots) = &tenure.slots else { return Err(ErrorCode::CoordinatorNotAvailable) };
+        let number = slots.of_group(group_id);
+        let slot = slots.slots.iter().find(|slot| slot.slot == number).ok_or(ErrorCode::CoordinatorNotAvailable)?;
+        if slot.owner == Some(self.node.instance) {
+            return Ok(self.node.clone());
+        }
+        let node = tenure.nodes.iter().find(|node| Some(node.instance) == slot.owner);
+        node.filter(|node| node.node_id != self.node.node_id).cloned().ok_or(ErrorCode::CoordinatorNotAvailable)
+    }
+
+    /// All live gateways by node id, this one among them.
+    pub(crate) fn nodes(&self) -> Vec<Node> {
+        let own = self.node.clone();
+        let mut nodes: BTreeMap<i32, Node> =
+            self.tenure().nodes.iter().map(|node| (node.node_id, node.clone())).collect();
+        nodes.insert(own.node_id, own);
+        nodes.into_values().collect()
+    }
+
+    /// Says that this gateway lives, and brings its slots up to date.
+    pub(crate) async fn keep(self: &Arc<Self>) -> Result<(), StoreError> {
+        let heartbeat = self.store.heartbeat_node(&self.node, self.lease).await?;
+        let (nodes, in_conflict) = match heartbeat {
+            Heartbeat::Live(nodes) => (nodes, false),
+            Heartbeat::Conflict(other) => {
+                if !self.tenure().in_conflict {
+                    self.tell_conflict(&other);
+                }
+                (self.store.live_nodes(self.lease).await?, true)
+            }
+        };
+        let slots = self.store.keep_slots(self.node.instance, self.lease).await?;
+        let mine: BTreeMap<i32, i64> = slots.of(self.node.instance).map(|lease| (lease.slot, lease.fencing)).collect();
+        let fair_share = slots.fair_share;
+        let lost = self.change(|tenure| {
+            tenure.nodes = nodes;
+            tenure.in_conflict = in_conflict;
+            tenure.slots = Some(slots);
+            let lost: Vec<i32> = tenure
+                .serving
+                .iter()
+                .filter(|(slot, fencing)| mine.get(slot) != Some(fencing))
+                .map(|(s, _)| *s)
+                .collect();
+            tenure.serving.retain(|slot, fencing| mine.get(slot) == Some(fencing));
+            lost
+        });
+        self.close_groups_of(&lost).await;
+        self.load(&mine).await?;
+        self.give_up_surplus(&mine, fair_share).await
+    }
+
+    fn tell_conflict(&self, other: &Node) {
+        if (&other.host, other.port) == (&self.node.host, self.node.port) {
+            let lease_ms = self.lease.as_millis() as u64;
+            return info!(
+                lease_ms,
+                "a former process of this gateway was killed; its groups follow when its lease is over"
+            );
+        }
+        warn!(
+            node_id = other.node_id,
+            host = other.host,
+            port = other.port,
+            "another gateway has this node id; give each gateway its own --node-id"
+        );
+    }
+
+    /// Loads the groups of slots that do not serve yet.
+    async fn load(self: &Arc<Self>, mine: &BTreeMap<i32, i64>) -> Result<(), StoreError> {
+        let new: Vec<i32> = {
+            let tenure = self.tenure();
+            mine.keys().filter(|slot| !tenure.serving.contains_key(slot)).copied().collect()
+        };
+        if new.is_empty() {
+            return Ok(());
+        }
+        let rows = self.store.load_groups(&new).await?;
+        let count = rows.len();
+        let mut cells = Vec::new();
+        for row in rows {
+            match read_group(&row.state) {
+                Ok(stored) => cells.extend(self.insert_loaded(&row.group_id, stored)),
+                // Members join again; the offsets are not in it.
+                Err(error) => error!(group = row.group_id, error, "a stored group cannot be read; it starts anew"),
+            }
+        }
+        self.change(|tenure| tenure.serving.extend(new.iter().filter_map(|slot| Some((*slot, *mine.get(slot)?)))));
+        for cell in cells {
+            let Ok(slot) = self.slot_of(&cell.id) else { continue };
+            let active = cell.active.clone().lock_owned().await;
+            self.release(Held { cell, active, slot, is_known: true });
+        }
+        info!(slots = new.len(), groups = count, "coordinating");
+        Ok(())
+    }
+
+    fn insert_loaded(&self, group_id: &str, stored: StoredGroup) -> Option<Arc<Cell>> {
+        if stored.members.is_empty() {
+            self.groups().insert(group_id.to_owned(), Known::Idle(stored));
+            return None;
+        }
+        let group = Group::restore(group_id, &self.settings, stored.clone(), self.clock.now());
+        let cell = Arc::new(Cell::new(group_id, group, Some(stored)));
+        self.groups().insert(group_id.to_owned(), Known::Active(cell.clone()));
+        Some(cell)
+    }
+
+    /// A gateway came: it is to have some of the slots.
+    async fn give_up_surplus(self: &Arc<Self>, mine: &BTreeMap<i32, i64>, fair_share: usize) -> Result<(), StoreError> {
+        let surplus: Vec<i32> = mine.keys().skip(fair_share.max(1)).copied().collect();
+        if surplus.is_empty() {
+            return Ok(());
+        }
+        self.change(|tenure| tenure.serving.retain(|slot, _| !surplus.contains(slot)));
+        self.close_groups_of(&surplus).await;
+        let released = self.store.release_slots(self.node.instance, Some(&surplus)).await?;
+        self.change(|tenure| {
+            let slots = tenure.slots.iter_mut().flat_map(|slots| &mut slots.slots);
+            for slot in slots.filter(|slot| surplus.contains(&slot.slot)) {
+                (slot.owner, slot.node_id) = (None, None);
+            }
+        });
+        info!(slots = released, "gave up coordinator slots for another gateway");
+        Ok(())
+    }
+
+    /// A write was refused: somebody else has the slot.
+    pub(super) fn lost_slot(&self, lost: SlotLease) {
+        self.change(|tenure| {
+            if tenure.serving.get(&lost.slot) == Some(&lost.fencing) {
+                tenure.serving.remove(&lost.slot);
+            }
+        });
+    }
+
+    async fn close_groups_of(self: &Arc<Self>, slots: &[i32]) {
+        if slots.is_empty() {
+            return;
+        }
+        let mut cells: HashMap<i32, Vec<Arc<Cell>>> = HashMap::new();
+        {
+            let tenure = self.tenure();
+            let Some(all) = &tenure.slots else { return };
+            self.groups().retain(|id, known| {
+                let slot = all.of_group(id);
+                if let (true, Known::Active(cell)) = (slots.contains(&slot), &*known) {
+                    cells.entry(slot).or_default().push(cell.clone());
+                }
+                !slots.contains(&slot)
+            });
+        }
+        for (slot, cells) in cells {
+            for cell in cells {
+                let active = cell.active.clone().lock_owned().await;
+                let mut held = Held { cell, active, slot: SlotLease { slot, fencing: -1 }, is_known: true };
+                let outcome = held.active.group.close(GroupError::NotCoordinator);
+                answer(&mut held, outcome);
+                held.active.is_dropped = true;
+                held.cell.wake.send_replace(super::Wake::Ended);
+            }
+        }
+    }
+
+    /// At the end of the process: the others, and the next process of this gateway, need not wait.
+    pub(crate) async fn resign(&self) -> Result<(), StoreError> {
+        self.change(|tenure| *tenure = Tenure::default());
+        self.store.release_slots(self.node.instance, None).await?;
+        self.store.remove_node(self.node.node_id, self.node.instance).await?;
+        Ok(())
+    }
+}
+
+fn read_group(state: &[u8]) -> Result<StoredGroup, String> {
+    let json = std::str::from_utf8(state).map_err(|error| error.to_string())?;
+    StoredGroup::from_json(json).map_err(|error| error.to_string())
+}

@@ -1,0 +1,211 @@
+//! What a group's members need in the tables beside their offsets: leases on the heads of their
+//! partitions (storage.md D9) and registrations (D10); and what ends by itself: offsets whose
+//! retention is over, and the state of groups that have nothing left.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use groups::{CONSUMER_PROTOCOL_TYPE, StoredGroup, StoredState};
+use store::{HeadHold, PartitionKey, Registration, StoreError, StuckAhead, lock_owner};
+use tokio::time::timeout;
+use tracing::{debug, warn};
+
+use super::{Cell, Coordinator, Known, assignment::assigned_partitions};
+
+/// A registration is written again after it.
+const REGISTRATION_AGE: Duration = Duration::from_secs(60);
+
+/// A partition that a member owns.
+#[derive(Debug, Clone)]
+struct Owned {
+    group: String,
+    member_id: String,
+    session_timeout: Duration,
+    topic: String,
+    partition: i32,
+}
+
+impl Coordinator {
+    /// Resolves when leases are due: a generation has its assignment, or `period` is over.
+    pub(crate) async fn upkeep_due(&self, period: Duration) {
+        // The time-out is what is waited for.
+        let _ = timeout(period, self.assigned.notified()).await;
+    }
+
+    /// Renews leases of all groups that are coordinated here, and registrations if some are missing
+    /// from `registered` or `all` is wanted: a statement each, however many groups there are.
+    pub(crate) async fn keep_leases(
+        &self,
+        registered: &mut BTreeSet<Registration>,
+        all: bool,
+    ) -> Result<(), StoreError> {
+        let mut wanted = std::mem::take(&mut *self.to_register.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut owned = Vec::new();
+        let mut former_owners = BTreeSet::new();
+        for cell in self.active_cells() {
+            let active = cell.active.lock().await;
+            let Some(saved) = active.saved.as_ref().filter(|_| !active.is_dropped) else { continue };
+            if saved.state == StoredState::Stable {
+                owned.extend(owned_by(&cell.id, saved));
+                let members = saved.members.iter().map(|member| &member.member_id);
+                former_owners.extend(members.chain(&active.former_members).map(|id| lock_owner(&cell.id, id)));
+            }
+        }
+        let partitions = match owned.as_slice() {
+            [] => HashMap::new(),
+            owned => self.partition_keys(owned).await?,
+        };
+        let of_members = owned.iter().filter_map(|owned| {
+            let key = partitions.get(&(owned.topic.as_str(), owned.partition))?;
+            Some(Registration { group: owned.group.clone(), topic_id: key.topic_id })
+        });
+        wanted.extend(of_members);
+        if all || !wanted.is_subset(registered) {
+            let list: Vec<Registration> = wanted.iter().cloned().collect();
+            self.store.heartbeat_registrations(&list, REGISTRATION_AGE).await?;
+            *registered = wanted;
+        }
+        let former_owners: Vec<String> = former_owners.into_iter().filter(|owner| !owner.contains('\0')).collect();
+        let heads = self.store.renew_heads(&holds(&owned, &partitions), &former_owners).await?;
+        for head in heads {
+            if let Some(other) = head.held_by {
+                debug!(
+                    group = head.group,
+                    topic_id = head.partition.topic_id,
+                    partition = head.partition.partition_id,
+                    offset = head.offset,
+                    priority = head.priority,
+                    lock_owner = other.lock_owner,
+                    "a pgQueue worker has the head of a partition that a Kafka member owns"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The last member left: others need not wait for the leases to run out.
+    pub(super) fn release_leases(self: &Arc<Self>, group_id: String, before: StoredGroup) {
+        let this = self.clone();
+        self.shutdown.spawn(async move {
+            let owned = owned_by(&group_id, &before);
+            let released = async {
+                let partitions = this.partition_keys(&owned).await?;
+                this.store.release_heads(&holds(&owned, &partitions)).await
+            };
+            if let Err(error) = released.await {
+                debug!(group = group_id, %error, "leases were not released; they run out by themselves");
+            }
+        });
+    }
+
+    async fn partition_keys<'a>(
+        &self,
+        owned: &'a [Owned],
+    ) -> Result<HashMap<(&'a str, i32), PartitionKey>, StoreError> {
+        let names: BTreeSet<&str> = owned.iter().map(|owned| owned.topic.as_str()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let topics = self.store.topics(&names).await?;
+        let found: BTreeMap<&str, _> =
+            names.into_iter().zip(topics).filter_map(|(name, topic)| Some((name, topic?))).collect();
+        let key = |owned: &'a Owned| {
+            let topic = found.get(owned.topic.as_str())?;
+            let exists = (0..topic.partition_count).contains(&owned.partition);
+            exists.then(|| ((owned.topic.as_str(), owned.partition), PartitionKey::new(topic.id, owned.partition)))
+        };
+        Ok(owned.iter().filter_map(key).collect())
+    }
+
+    /// Forgets offsets whose time is over, and groups that have nothing left.
+    pub(crate) async fn expire(self: &Arc<Self>) -> Result<u64, StoreError> {
+        let expired = self.store.expire_offsets(self.offsets_retention).await?;
+        let with_offsets: BTreeSet<String> = self.store.groups_with_offsets().await?.into_iter().collect();
+        let retention = i64::try_from(self.offsets_retention.as_millis()).unwrap_or(i64::MAX);
+        let before = self.clock.now().saturating_sub(retention);
+        let over: Vec<String> = self
+            .groups()
+            .iter()
+            .filter(|(id, known)| {
+                matches!(known, Known::Idle(stored) if stored.state_since < before) && !with_offsets.contains(*id)
+            })
+            .map(|(id, _)| id.clone())
+            .collect();
+        for group_id in over {
+            let Ok(slot) = self.slot_of(&group_id) else { continue };
+            // Locked, so that nobody joins meanwhile.
+            let Some(mut held) = self.lock(&group_id, slot, false).await else { continue };
+            let deleted = match held.active.group.check_delete() {
+                Ok(()) => self.store.delete_group_state(&group_id, slot).await,
+                Err(_) => Ok(None),
+            };
+            if matches!(deleted, Ok(Some(_))) {
+                held.active.saved = None;
+            }
+            self.release(held);
+            deleted?;
+        }
+        Ok(expired)
+    }
+
+    /// Groups whose offset is past the end of the log; each is told once (`known`).
+    pub(crate) async fn tell_stuck(&self, known: &mut BTreeSet<(String, PartitionKey, i64)>) -> Result<(), StoreError> {
+        let stuck = self.store.stuck_ahead().await?;
+        let key = |stuck: &StuckAhead| (stuck.group.clone(), stuck.partition, stuck.offset);
+        for stuck in stuck.iter().filter(|stuck| !known.contains(&key(stuck)) && self.slot_of(&stuck.group).is_ok()) {
+            warn!(
+                group = stuck.group,
+                topic = stuck.topic,
+                partition = stuck.partition.partition_id,
+                offset = stuck.offset,
+                distance = stuck.distance,
+                "STUCK_AHEAD: a committed offset is past the end of the log"
+            );
+        }
+        *known = stuck.iter().map(key).collect();
+        Ok(())
+    }
+
+    fn active_cells(&self) -> Vec<Arc<Cell>> {
+        let groups = self.groups();
+        let active = |known: &Known| match known {
+            Known::Active(cell) => Some(cell.clone()),
+            Known::Idle(_) => None,
+        };
+        groups.values().filter_map(active).collect()
+    }
+}
+
+fn owned_by(group_id: &str, stored: &StoredGroup) -> Vec<Owned> {
+    if stored.protocol_type.as_deref() != Some(CONSUMER_PROTOCOL_TYPE) {
+        return Vec::new();
+    }
+    let mut owned = Vec::new();
+    for member in stored.members.iter().filter(|member| !member.member_id.contains('\0')) {
+        let session_timeout = Duration::from_millis(member.session_timeout_ms.max(0).unsigned_abs().into());
+        for (topic, partitions) in assigned_partitions(&member.assignment).unwrap_or_default() {
+            owned.extend(partitions.into_iter().map(|partition| Owned {
+                group: group_id.to_owned(),
+                member_id: member.member_id.clone(),
+                session_timeout,
+                topic: topic.clone(),
+                partition,
+            }));
+        }
+    }
+    owned
+}
+
+fn holds<'a>(owned: &'a [Owned], partitions: &HashMap<(&'a str, i32), PartitionKey>) -> Vec<HeadHold<'a>> {
+    let hold = |owned: &'a Owned| {
+        Some(HeadHold {
+            group: &owned.group,
+            member_id: &owned.member_id,
+            session_timeout: owned.session_timeout,
+            partition: *partitions.get(&(owned.topic.as_str(), owned.partition))?,
+            after: None,
+        })
+    };
+    owned.iter().filter_map(hold).collect()
+}

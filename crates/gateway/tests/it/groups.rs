@@ -1,0 +1,562 @@
+//! Consumer groups over the socket: every step at every version, and what survives.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use gateway::config::Config;
+use kafka_protocol::{
+    messages::{
+        DeleteGroupsRequest, DeleteTopicsRequest, DescribeGroupsRequest, FindCoordinatorRequest, GroupId,
+        HeartbeatRequest, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, ListGroupsRequest, MetadataResponse,
+        OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest, SyncGroupRequest,
+        delete_topics_request::DeleteTopicState,
+        join_group_request::JoinGroupRequestProtocol,
+        leave_group_request::MemberIdentity,
+        offset_commit_request::{OffsetCommitRequestPartition, OffsetCommitRequestTopic},
+        offset_delete_request::{OffsetDeleteRequestPartition, OffsetDeleteRequestTopic},
+        offset_fetch_request::{OffsetFetchRequestGroup, OffsetFetchRequestTopic, OffsetFetchRequestTopics},
+        sync_group_request::SyncGroupRequestAssignment,
+    },
+    protocol::StrBytes,
+};
+use local_postgres::StopMode;
+use store::NewTopic;
+use testkit::{Client, TestDatabase, TestGateway};
+
+use crate::samples::{batch, metadata, produce, topic_name};
+
+const ASSIGNMENT: &[u8] = b"\0\0\0\0\0\x01\0\x06orders\0\0\0\x02\0\0\0\0\0\0\0\x01\xff\xff\xff\xff";
+
+fn fast(config: &mut Config) {
+    config.server.group_initial_rebalance_delay_ms = 0;
+}
+
+fn text(text: &str) -> StrBytes {
+    StrBytes::from_string(text.to_owned())
+}
+
+fn group(id: &str) -> GroupId {
+    GroupId(text(id))
+}
+
+/// A consumer of the topic "orders".
+pub(crate) fn join(group_id: &str, member_id: &str) -> JoinGroupRequest {
+    let subscription = Bytes::from_static(b"\0\0\0\0\0\x01\0\x06orders\xff\xff\xff\xff");
+    let protocol = JoinGroupRequestProtocol::default().with_name(text("range")).with_metadata(subscription);
+    JoinGroupRequest::default()
+        .with_group_id(group(group_id))
+        .with_session_timeout_ms(10_000)
+        .with_rebalance_timeout_ms(10_000)
+        .with_member_id(text(member_id))
+        .with_protocol_type(text("consumer"))
+        .with_protocols(vec![protocol])
+}
+
+/// Joins as a dynamic member, with the member id asked for first where the version wants it.
+async fn joined(client: &mut Client, version: i16, group_id: &str) -> JoinGroupResponse {
+    let first = client.call(version, join(group_id, "")).await;
+    if version < 4 {
+        return first;
+    }
+    assert_eq!(first.error_code, 79, "v{version}: {first:?}");
+    assert!(!first.member_id.is_empty());
+    client.call(version, join(group_id, &first.member_id)).await
+}
+
+fn sync(version: i16, group_id: &str, joined: &JoinGroupResponse) -> SyncGroupRequest {
+    let assignments = joined.members.iter().map(|member| {
+        SyncGroupRequestAssignment::default()
+            .with_member_id(member.member_id.clone())
+            .with_assignment(Bytes::from_static(ASSIGNMENT))
+    });
+    let request = SyncGroupRequest::default()
+        .with_group_id(group(group_id))
+        .with_generation_id(joined.generation_id)
+        .with_member_id(joined.member_id.clone())
+        .with_assignments(assignments.collect());
+    match version {
+        5.. => request.with_protocol_type(Some(text("consumer"))).with_protocol_name(Some(text("range"))),
+        _ => request,
+    }
+}
+
+fn heartbeat(group_id: &str, generation: i32, member_id: &str) -> HeartbeatRequest {
+    HeartbeatRequest::default()
+        .with_group_id(group(group_id))
+        .with_generation_id(generation)
+        .with_member_id(text(member_id))
+}
+
+pub(crate) fn commit(group_id: &str, topic: &str, offset: i64) -> OffsetCommitRequest {
+    let partition = OffsetCommitRequestPartition::default()
+        .with_partition_index(0)
+        .with_committed_offset(offset)
+        .with_committed_metadata(Some(text("note")));
+    let topic = OffsetCommitRequestTopic::default().with_name(topic_name(topic)).with_partitions(vec![partition]);
+    OffsetCommitRequest::default()
+        .with_group_id(group(group_id))
+        .with_generation_id_or_member_epoch(-1)
+        .with_topics(vec![topic])
+}
+
+pub(crate) fn offset_fetch(version: i16, group_id: &str, topic: &str) -> OffsetFetchRequest {
+    if version >= 8 {
+        let topic = OffsetFetchRequestTopics::default().with_name(topic_name(topic)).with_partition_indexes(vec![0]);
+        let group = OffsetFetchRequestGroup::default().with_group_id(group(group_id)).with_topics(Some(vec![topic]));
+        return OffsetFetchRequest::default().with_groups(vec![group]);
+    }
+    let topic = OffsetFetchRequestTopic::default().with_name(topic_name(topic)).with_partition_indexes(vec![0]);
+    OffsetFetchRequest::default().with_group_id(group(group_id)).with_topics(Some(vec![topic]))
+}
+
+/// Error of the group or the partition, offset, metadata.
+async fn fetched(client: &mut Client, version: i16, group_id: &str, topic: &str) -> (i16, i64, String) {
+    let response = client.call(version, offset_fetch(version, group_id, topic)).await;
+    if version >= 8 {
+        let group = &response.groups[0];
+        if group.error_code != 0 {
+            return (group.error_code, -1, String::new());
+        }
+        let partition = &group.topics[0].partitions[0];
+        return (partition.error_code, partition.committed_offset, partition.metadata.clone().unwrap().to_string());
+    }
+    let partition = &response.topics[0].partitions[0];
+    let error = if response.error_code == 0 { partition.error_code } else { response.error_code };
+    (error, partition.committed_offset, partition.metadata.clone().unwrap().to_string())
+}
+
+fn committed(response: &kafka_protocol::messages::OffsetCommitResponse) -> i16 {
+    response.topics[0].partitions[0].error_code
+}
+
+async fn with_topic(gateway: &TestGateway) -> Client {
+    let mut client = gateway.client().await;
+    client.call(12, metadata("orders")).await;
+    client.call(9, produce("orders", -1, batch(b"value"))).await;
+    client
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_lives_and_leaves_at_every_version() {
+    let gateway = TestGateway::start_with(fast).await;
+    let mut client = with_topic(&gateway).await;
+    for version in 0..=9 {
+        let id = format!("group-{version}");
+        let joined = joined(&mut client, version, &id).await;
+        assert_eq!((joined.error_code, joined.generation_id), (0, 1), "v{version}: {joined:?}");
+        assert_eq!((joined.leader == joined.member_id, joined.members.len()), (true, 1), "v{version}");
+        assert_eq!(joined.protocol_name.as_deref(), Some("range"));
+        assert_eq!(joined.protocol_type.as_deref(), (version >= 7).then_some("consumer"));
+
+        let at = |max: i16| version.min(max);
+        let synced = client.call(at(5), sync(at(5), &id, &joined)).await;
+        assert_eq!((synced.error_code, &synced.assignment[..]), (0, ASSIGNMENT), "v{version}");
+        let beat = client.call(at(4), heartbeat(&id, 1, &joined.member_id)).await;
+        assert_eq!(beat.error_code, 0);
+        let beat = client.call(at(4), heartbeat(&id, 2, &joined.member_id)).await;
+        assert_eq!(beat.error_code, 22);
+        let mut request = commit(&id, "orders", 1).with_generation_id_or_member_epoch(1);
+        request.member_id = joined.member_id.clone();
+        assert_eq!(committed(&client.call(version.max(2), request.clone()).await), 0, "v{version}");
+        request.generation_id_or_member_epoch = 7;
+        assert_eq!(committed(&client.call(version.max(2), request).await), 22);
+        let from = version.max(1);
+        assert_eq!(fetched(&mut client, from, &id, "orders").await, (0, 1, "note".to_owned()), "v{from}");
+
+        let described = client.call(at(6), DescribeGroupsRequest::default().with_groups(vec![group(&id)])).await;
+        let described = &described.groups[0];
+        assert_eq!((described.error_code, described.group_state.as_str()), (0, "Stable"), "v{version}");
+        assert_eq!(
+            (&described.members[0].member_assignment[..], described.protocol_data.as_str()),
+            (ASSIGNMENT, "range")
+        );
+        let deleted = client.call(at(2), DeleteGroupsRequest::default().with_groups_names(vec![group(&id)])).await;
+        assert_eq!(deleted.results[0].error_code, 68);
+
+        let leave = LeaveGroupRequest::default().with_group_id(group(&id));
+        let leave = match at(5) {
+            3.. => leave.with_members(vec![MemberIdentity::default().with_member_id(joined.member_id.clone())]),
+            _ => leave.with_member_id(joined.member_id.clone()),
+        };
+        assert_eq!(client.call(at(5), leave.clone()).await.error_code, 0, "v{version}");
+        let again = client.call(at(5), leave).await;
+        let code = again.members.first().map_or(again.error_code, |member| member.error_code);
+        assert_eq!(code, 25, "v{version}");
+        let beat = client.call(at(4), heartbeat(&id, 1, &joined.member_id)).await;
+        assert_eq!(beat.error_code, 25);
+
+        let listed = client.call(at(5), ListGroupsRequest::default()).await;
+        let listed = listed.groups.iter().find(|listed| listed.group_id.as_str() == id).unwrap();
+        assert_eq!(listed.protocol_type.as_str(), "consumer");
+        assert_eq!(listed.group_state.as_str(), if version >= 4 { "Empty" } else { "" });
+        let deleted = client.call(at(2), DeleteGroupsRequest::default().with_groups_names(vec![group(&id)])).await;
+        assert_eq!(deleted.results[0].error_code, 0);
+        let deleted = client.call(at(2), DeleteGroupsRequest::default().with_groups_names(vec![group(&id)])).await;
+        assert_eq!(deleted.results[0].error_code, 69);
+        assert_eq!(fetched(&mut client, from, &id, "orders").await, (0, -1, String::new()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_members_rebalance_and_the_second_waits_for_the_first() {
+    let gateway = TestGateway::start_with(fast).await;
+    let (mut one, mut two) = (with_topic(&gateway).await, gateway.client().await);
+    let first = joined(&mut one, 9, "g").await;
+    assert_eq!(one.call(5, sync(5, "g", &first)).await.error_code, 0);
+    let asked = two.call(9, join("g", "")).await;
+    let waiting = two.send(9, join("g", &asked.member_id)).await;
+    // The first learns of it by its heartbeat.
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while one.call(4, heartbeat("g", 1, &first.member_id)).await.error_code != 27 {
+        assert!(Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let rejoined = one.call(9, join("g", &first.member_id)).await;
+    let second = two.receive(waiting).await;
+    assert_eq!((rejoined.generation_id, second.generation_id), (2, 2));
+    assert_eq!((rejoined.leader.as_str(), rejoined.members.len(), second.members.len()), (&*first.member_id, 2, 0));
+    let waiting = two.send(5, sync(5, "g", &second)).await;
+    assert_eq!(one.call(5, sync(5, "g", &rejoined)).await.error_code, 0);
+    assert_eq!(two.receive(waiting).await.assignment, ASSIGNMENT);
+}
+
+/// Whoever waits in JoinGroup and loses the connection is no member for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_hangs_up_while_it_waits_is_forgotten() {
+    let gateway = TestGateway::start_with(fast).await;
+    let (mut one, mut two) = (with_topic(&gateway).await, gateway.client().await);
+    let first = joined(&mut one, 0, "g").await;
+    assert_eq!(one.call(0, sync(0, "g", &first)).await.error_code, 0);
+    drop(two.send(0, join("g", "")).await);
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while one.call(0, heartbeat("g", 1, &first.member_id)).await.error_code != 27 {
+        assert!(Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    drop(two);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let rejoined = one.call(0, join("g", &first.member_id)).await;
+    assert_eq!((rejoined.error_code, rejoined.members.len()), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_static_member_that_restarts_keeps_its_assignment_and_fences_its_predecessor() {
+    let gateway = TestGateway::start_with(fast).await;
+    let (mut one, mut two) = (with_topic(&gateway).await, gateway.client().await);
+    let request = || join("g", "").with_group_instance_id(Some(text("instance")));
+    let first = one.call(9, request()).await;
+    assert_eq!((first.error_code, first.generation_id), (0, 1));
+    let to_sync = sync(5, "g", &first).with_group_instance_id(Some(text("instance")));
+    assert_eq!(one.call(5, to_sync).await.error_code, 0);
+
+    let second = two.call(9, request()).await;
+    assert_eq!((second.error_code, second.generation_id, second.skip_assignment), (0, 1, true));
+    assert_ne!(second.member_id, first.member_id);
+    let mut to_sync = sync(5, "g", &second).with_group_instance_id(Some(text("instance")));
+    to_sync.assignments.clear();
+    assert_eq!(two.call(5, to_sync).await.assignment, ASSIGNMENT);
+    let beat = heartbeat("g", 1, &first.member_id).with_group_instance_id(Some(text("instance")));
+    assert_eq!(one.call(4, beat).await.error_code, 82);
+    // An administrator removes it by its instance id.
+    let member = MemberIdentity::default().with_group_instance_id(Some(text("instance")));
+    let leave = LeaveGroupRequest::default().with_group_id(group("g")).with_members(vec![member]);
+    assert_eq!(one.call(5, leave).await.members[0].error_code, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restarted_gateway_goes_on_with_members_generation_and_offsets() {
+    let gateway = TestGateway::start_with(fast).await;
+    let mut client = with_topic(&gateway).await;
+    let member = joined(&mut client, 9, "g").await;
+    assert_eq!(client.call(5, sync(5, "g", &member)).await.error_code, 0);
+    let mut request = commit("g", "orders", 1).with_generation_id_or_member_epoch(1);
+    request.member_id = member.member_id.clone();
+    assert_eq!(committed(&client.call(9, request.clone()).await), 0);
+    let (database, in_time) = gateway.stop().await;
+    assert!(in_time);
+
+    let gateway = TestGateway::start_on(database, fast).await;
+    let mut client = gateway.client().await;
+    assert_eq!(client.call(4, heartbeat("g", 1, &member.member_id)).await.error_code, 0);
+    let mut again = sync(5, "g", &member);
+    again.assignments.clear();
+    assert_eq!(client.call(5, again).await.assignment, ASSIGNMENT);
+    assert_eq!(fetched(&mut client, 9, "g", "orders").await, (0, 1, "note".to_owned()));
+    assert_eq!(committed(&client.call(9, request).await), 0);
+}
+
+/// A gateway that was killed leaves its slots leased: until they can be had, clients are told to
+/// wait, never that there is no offset.
+#[tokio::test(flavor = "multi_thread")]
+async fn while_another_process_has_the_slots_nobody_hears_no_offset() {
+    let gateway = TestGateway::start_with(fast).await;
+    let mut client = with_topic(&gateway).await;
+    let simple = client.call(9, commit("g", "orders", 1)).await;
+    assert_eq!(committed(&simple), 0);
+    let (database, _) = gateway.stop().await;
+    // As a former process of the same node that died a moment ago.
+    let node =
+        store::Node { node_id: 1, host: "127.0.0.1".to_owned(), port: 1, rack: None, instance: Default::default() };
+    let store = store::Store::connect(database.config()).unwrap();
+    let lease = Duration::from_secs(3);
+    store.heartbeat_node(&node, lease).await.unwrap();
+    store.keep_slots(node.instance, lease).await.unwrap();
+
+    let gateway = TestGateway::start_on(database, |config| config.server.coordinator_lease_ms = 3_000).await;
+    let mut client = gateway.client().await;
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut waited = false;
+    loop {
+        for version in [1, 7, 9] {
+            let (error, offset, _) = fetched(&mut client, version, "g", "orders").await;
+            assert!(matches!((error, offset), (14, -1) | (0, 1)), "v{version}: {error} {offset}");
+            waited |= error == 14;
+        }
+        if fetched(&mut client, 9, "g", "orders").await.0 == 0 {
+            break;
+        }
+        assert!(Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(waited);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commits_without_members_and_what_is_refused() {
+    let gateway = TestGateway::start_with(fast).await;
+    let mut client = with_topic(&gateway).await;
+    assert_eq!(committed(&client.call(9, commit("simple", "orders", 1)).await), 0);
+    assert_eq!(committed(&client.call(9, commit("simple", "nowhere", 1)).await), 3);
+    let mut large = commit("simple", "orders", 1);
+    large.topics[0].partitions[0].committed_metadata = Some(text(&"x".repeat(4_097)));
+    assert_eq!(committed(&client.call(9, large).await), 12);
+    let unknown = || commit("unknown", "orders", 1).with_generation_id_or_member_epoch(3);
+    assert_eq!(committed(&client.call(8, unknown()).await), 22);
+    assert_eq!(committed(&client.call(9, unknown()).await), 69);
+
+    let listed = client.call(5, ListGroupsRequest::default()).await;
+    assert_eq!(listed.groups.len(), 1);
+    assert_eq!((listed.groups[0].group_state.as_str(), listed.groups[0].group_type.as_str()), ("Empty", "classic"));
+    let filtered = client.call(5, ListGroupsRequest::default().with_states_filter(vec![text("stable")])).await;
+    assert!(filtered.groups.is_empty());
+    let described = |name: &str| DescribeGroupsRequest::default().with_groups(vec![group(name)]);
+    assert_eq!(client.call(6, described("simple")).await.groups[0].group_state.as_str(), "Empty");
+    let dead = client.call(5, described("none")).await;
+    assert_eq!((dead.groups[0].error_code, dead.groups[0].group_state.as_str()), (0, "Dead"));
+    assert_eq!(client.call(6, described("none")).await.groups[0].error_code, 69);
+
+    let offset_delete = |name: &str, topic: &str| {
+        let partition = OffsetDeleteRequestPartition::default().with_partition_index(0);
+        let topic = OffsetDeleteRequestTopic::default().with_name(topic_name(topic)).with_partitions(vec![partition]);
+        OffsetDeleteRequest::default().with_group_id(group(name)).with_topics(vec![topic])
+    };
+    assert_eq!(client.call(0, offset_delete("none", "orders")).await.error_code, 69);
+    let deleted = client.call(0, offset_delete("simple", "nowhere")).await;
+    assert_eq!((deleted.error_code, deleted.topics[0].partitions[0].error_code), (0, 3));
+    let deleted = client.call(0, offset_delete("simple", "orders")).await;
+    assert_eq!((deleted.error_code, deleted.topics[0].partitions[0].error_code), (0, 0));
+    assert_eq!(fetched(&mut client, 9, "simple", "orders").await.1, -1);
+
+    // With members: the topics that they read are theirs, and nobody else commits.
+    let member = joined(&mut client, 9, "live").await;
+    assert_eq!(client.call(5, sync(5, "live", &member)).await.error_code, 0);
+    assert_eq!(committed(&client.call(9, commit("live", "orders", 1)).await), 25);
+    let refused = client.call(0, offset_delete("live", "orders")).await;
+    assert_eq!((refused.error_code, refused.topics[0].partitions[0].error_code), (0, 86));
+
+    let empty = client.call(9, join("", "")).await;
+    assert_eq!(empty.error_code, 24);
+    let hasty = client.call(9, join("live", "").with_session_timeout_ms(5)).await;
+    assert_eq!(hasty.error_code, 26);
+    let other = client.call(9, join("live", "").with_protocol_type(text("connect"))).await;
+    assert_eq!(other.error_code, 23);
+    let stranger = client.call(9, join("live", "stranger")).await;
+    assert_eq!(stranger.error_code, 25);
+    let zero = client.call(9, commit("nul\0", "orders", 1)).await;
+    assert_eq!(committed(&zero), 24);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_topic_made_anew_has_no_old_commits() {
+    let gateway = TestGateway::start_with(fast).await;
+    let mut client = with_topic(&gateway).await;
+    assert_eq!(committed(&client.call(9, commit("g", "orders", 1)).await), 0);
+    let state = DeleteTopicState::default().with_name(Some(topic_name("orders")));
+    client.call(6, DeleteTopicsRequest::default().with_topics(vec![state])).await;
+    client.call(12, metadata("orders")).await;
+    assert_eq!(fetched(&mut client, 9, "g", "orders").await, (0, -1, String::new()));
+    let all = OffsetFetchRequestGroup::default().with_group_id(group("g")).with_topics(None);
+    let all = client.call(9, OffsetFetchRequest::default().with_groups(vec![all])).await;
+    assert!(all.groups[0].topics.is_empty(), "{all:?}");
+}
+
+/// Two gateways: each group has one coordinator, both name the same, and the other sends away.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_gateways_share_the_groups_and_one_takes_over() {
+    let lease = |config: &mut Config| {
+        fast(config);
+        config.server.coordinator_lease_ms = 1_500;
+    };
+    let first = TestGateway::start_with(lease).await;
+    with_topic(&first).await;
+    let mut config = Config::defaults();
+    config.database.database_url = Some(first.database().url().to_owned());
+    config.server.listen = ([127, 0, 0, 1], 0).into();
+    config.server.http_listen = ([127, 0, 0, 1], 0).into();
+    config.server.node_id = 2;
+    lease(&mut config);
+    let second = gateway::Gateway::start(config).await.unwrap();
+    let (mut one, mut two) = (first.client().await, Client::connect(second.kafka_addr()).await);
+    let ids: Vec<String> = (0..8).map(|number| format!("group-{number}")).collect();
+    let keys: Vec<StrBytes> = ids.iter().map(|id| text(id)).collect();
+    let find = || FindCoordinatorRequest::default().with_coordinator_keys(keys.clone());
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let owners = loop {
+        let owners = |found: kafka_protocol::messages::FindCoordinatorResponse| -> Vec<i32> {
+            found.coordinators.iter().map(|coordinator| coordinator.node_id.0).collect()
+        };
+        let (of_one, of_two) = (owners(one.call(6, find()).await), owners(two.call(6, find()).await));
+        if of_one == of_two && of_one.contains(&1) && of_one.contains(&2) && !of_one.contains(&-1) {
+            break of_one;
+        }
+        assert!(Instant::now() < deadline, "{of_one:?} {of_two:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let topic = NewTopic {
+        name: "wide".to_owned(),
+        partition_count: 32,
+        retention_max_age_seconds: 86_400,
+        configs: Default::default(),
+    };
+    first.database().store().create_topic(&topic).await.unwrap();
+    let leaders = |found: &MetadataResponse| -> Vec<i32> {
+        found.topics[0].partitions.iter().map(|partition| partition.leader_id.0).collect()
+    };
+    let (of_one, of_two) = (one.call(12, metadata("wide")).await, two.call(12, metadata("wide")).await);
+    assert_eq!((of_one.brokers.len(), of_two.brokers.len()), (2, 2));
+    assert_eq!(leaders(&of_one), leaders(&of_two));
+    assert!((8..24).contains(&leaders(&of_one).iter().filter(|leader| **leader == 1).count()));
+    let of_second = &ids[owners.iter().position(|owner| *owner == 2).unwrap()];
+    assert_eq!(one.call(4, heartbeat(of_second, 1, "m")).await.error_code, 16);
+    // The slots may be loading for a moment.
+    let member = loop {
+        let member = two.call(9, join(of_second, "")).await;
+        if member.error_code != 14 {
+            break member;
+        }
+        assert!(Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let member = two.call(9, join(of_second, &member.member_id)).await;
+    assert_eq!(member.error_code, 0, "{member:?}");
+    assert_eq!(two.call(5, sync(5, of_second, &member)).await.error_code, 0);
+
+    assert!(second.shutdown().await);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let beat = one.call(4, heartbeat(of_second, 1, &member.member_id)).await;
+        if beat.error_code == 0 {
+            break;
+        }
+        assert!([14, 15, 16].contains(&beat.error_code), "{beat:?}");
+        assert!(Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Members keep their places, commits may be repeated, and whoever joins meanwhile is answered when
+/// the generation could be stored.
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_goes_away_and_nobody_loses_membership() {
+    let gateway = TestGateway::start_on(TestDatabase::on_private_server().await, fast).await;
+    let (mut one, mut two) = (with_topic(&gateway).await, gateway.client().await);
+    let first = joined(&mut one, 9, "g").await;
+    assert_eq!(one.call(5, sync(5, "g", &first)).await.error_code, 0);
+    gateway.database().server().stop(StopMode::Immediate).unwrap();
+
+    let mut request = commit("g", "orders", 1).with_generation_id_or_member_epoch(1);
+    request.member_id = first.member_id.clone();
+    assert_eq!(committed(&one.call(9, request.clone()).await), 15);
+    assert_eq!(fetched(&mut one, 9, "g", "orders").await.0, 14);
+    assert_eq!(one.call(4, heartbeat("g", 1, &first.member_id)).await.error_code, 0);
+    let waiting = two.send(9, join("other", "").with_group_instance_id(Some(text("static")))).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    gateway.database().server().restart().unwrap();
+
+    let joined = two.receive(waiting).await;
+    assert_eq!((joined.error_code, joined.generation_id), (0, 1), "{joined:?}");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while committed(&one.call(9, request.clone()).await) != 0 {
+        assert_eq!(one.call(4, heartbeat("g", 1, &first.member_id)).await.error_code, 0);
+        assert!(Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Storage.md D9 and D10: what a pgQueue worker and aggressive retention see of a Kafka member.
+#[tokio::test(flavor = "multi_thread")]
+async fn members_lease_the_heads_of_their_partitions_and_are_registered() {
+    let gateway = TestGateway::start_with(fast).await;
+    let mut client = with_topic(&gateway).await;
+    let mut connection = gateway.database().connection().await;
+    let member = joined(&mut client, 9, "g").await;
+    assert_eq!(client.call(5, sync(5, "g", &member)).await.error_code, 0);
+    let mut wait = async |sql: &'static str, count: i64| {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            let found: i64 = sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap();
+            if found == count {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{found} instead of {count}: {sql}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let leased = "SELECT count(*) FROM queue.metadata_queue_message_group_lease \
+        WHERE consumer_group = 'g' AND lock_owner LIKE 'g:%' AND locked_until > now()";
+    wait(leased, 1).await;
+    wait("SELECT count(*) FROM queue.metadata_queue_consumer_registration WHERE consumer_group = 'g'", 1).await;
+    assert_eq!(client.call(4, heartbeat("g", 1, &member.member_id)).await.error_code, 0);
+    let identity = MemberIdentity::default().with_member_id(member.member_id.clone());
+    let leave = LeaveGroupRequest::default().with_group_id(group("g")).with_members(vec![identity]);
+    assert_eq!(client.call(5, leave).await.error_code, 0);
+    wait(leased, 0).await;
+    assert_eq!(committed(&client.call(9, commit("simple", "orders", 1)).await), 0);
+    wait("SELECT count(*) FROM queue.metadata_queue_consumer_registration WHERE consumer_group = 'simple'", 1).await;
+}
+
+/// 200 members that only send heartbeats cost less than ten statements a second.
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_members_cost_next_to_nothing() {
+    let gateway = TestGateway::start_with(fast).await;
+    with_topic(&gateway).await;
+    let mut members = Vec::new();
+    for number in 0..200 {
+        let mut client = gateway.client().await;
+        let id = format!("group-{number}");
+        let member = joined(&mut client, 9, &id).await;
+        assert_eq!(client.call(5, sync(5, &id, &member)).await.error_code, 0);
+        members.push((client, id, member.member_id));
+    }
+    let mut connection = gateway.database().connection().await;
+    let transactions = async |connection: &mut sqlx::PgConnection| -> i64 {
+        let sql = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()";
+        sqlx::query_scalar(sql).fetch_one(connection).await.unwrap()
+    };
+    let mut idle_for = async |seconds: u64| {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(seconds) {
+            for (client, id, member_id) in &mut members {
+                assert_eq!(client.call(4, heartbeat(id, 1, member_id)).await.error_code, 0);
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    };
+    // The counters of a session that idles come up to ten seconds late.
+    idle_for(12).await;
+    let (before, start) = (transactions(&mut connection).await, Instant::now());
+    idle_for(12).await;
+    let seconds = start.elapsed().as_secs_f64();
+    let rate = (transactions(&mut connection).await - before) as f64 / seconds;
+    assert!(rate < 10.0, "{rate} transactions a second");
+}
