@@ -181,6 +181,9 @@ async fn unsorted_pgqueue_batches_beside_group_commits() {
     let mut peers = Vec::new();
     for worker in 0..3 {
         let mut connection = database.connection().await;
+        // The peers stand in each other's way too: Postgres is to break that at once, not after its
+        // usual second.
+        sqlx::query("SET deadlock_timeout = '20ms'").execute(&mut connection).await.unwrap();
         let keys = if worker % 2 == 0 { [log.key(1), log.key(0)] } else { [log.key(0), log.key(1)] };
         peers.push(tokio::spawn(async move {
             let mut stored = 0;
