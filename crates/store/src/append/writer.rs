@@ -10,14 +10,21 @@ use super::{
     batcher::Work,
     transaction::{Placed, transaction},
 };
-use crate::{Store, error::StoreError};
+use crate::{
+    Store,
+    error::{Backoff, StoreError},
+};
 
 /// How often a transaction is tried again after a deadlock, a serialization failure or a lock
 /// time-out.
 const MAX_CONTENDED_ROUNDS: u32 = 8;
 
+/// Pauses between two attempts to connect.
+const FIRST_PAUSE: Duration = Duration::from_millis(75);
+const LONGEST_PAUSE: Duration = Duration::from_millis(600);
+
 pub(super) async fn run(store: Store) {
-    let mut writer = Writer { store, connection: None, failed_connects: 0 };
+    let mut writer = Writer { store, connection: None, backoff: None };
     let max_bytes = writer.store.config().append.max_transaction_bytes;
     while let Some(work) = writer.store.batcher().take(max_bytes).await {
         writer.write(work).await;
@@ -27,7 +34,8 @@ pub(super) async fn run(store: Store) {
 struct Writer {
     store: Store,
     connection: Option<PoolConnection<Postgres>>,
-    failed_connects: u32,
+    /// Pauses between attempts to connect; `None` while the last one succeeded.
+    backoff: Option<Backoff>,
 }
 
 impl Writer {
@@ -69,20 +77,19 @@ impl Writer {
         }
         match self.writing_connection().await {
             Ok(connection) => {
-                self.failed_connects = 0;
+                self.backoff = None;
                 Ok(connection)
             }
             Err(error) => {
-                if self.failed_connects == 0 {
+                if self.backoff.is_none() {
                     tracing::warn!(%error, "a writer has no connection to Postgres");
                 }
-                self.failed_connects += 1;
                 let shared = Arc::new(StoreError::Unavailable(error.to_string()));
                 for pending in self.store.batcher().take_pending() {
                     let _ = pending.reply.send(Err(AppendError::Store(Arc::clone(&shared))));
                 }
-                let pause = Duration::from_millis(50 << self.failed_connects.min(4));
-                tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
+                let backoff = self.backoff.get_or_insert_with(|| Backoff::new(FIRST_PAUSE, LONGEST_PAUSE));
+                tokio::time::sleep(backoff.next_delay()).await;
                 Err(error)
             }
         }
