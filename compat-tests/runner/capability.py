@@ -18,6 +18,8 @@ KNOWN = {
     "key_with_nul": "keys may hold the byte 0",
     "binary_header_values": "header values may hold any bytes, not only letters, digits and spaces",
 }
+#: The verbs that have an object of their own among the capabilities (`runner/group_claim.py` reads that of `group`).
+VERBS = ("produce", "consume", "group")
 # The finer ones, and what holds where a client says nothing about them.
 FINER = {
     "null_key_and_value": "null_key",
@@ -35,7 +37,7 @@ TOGETHER = {
 
 def for_verb(declared, verb):
     """The capabilities for `produce` or `consume`: an object of that name overrides the rest."""
-    capabilities = {name: value for name, value in declared.items() if name not in ("produce", "consume")}
+    capabilities = {name: value for name, value in declared.items() if name not in VERBS}
     capabilities.update(declared.get(verb, {}))
     unknown = set(capabilities) - set(KNOWN) - {"codecs", "max_value_bytes"}
     if unknown:
