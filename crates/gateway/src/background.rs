@@ -26,8 +26,10 @@ const LEASES: Duration = Duration::from_millis(1_500);
 /// One renewal of this many is of the registrations too.
 const REGISTRATIONS: u32 = 20;
 /// Between two looks for offsets whose retention is over (Kafka:
-/// `offsets.retention.check.interval.ms`) and for such as are past the end of the log.
+/// `offsets.retention.check.interval.ms`).
 const EXPIRY: Duration = Duration::from_secs(600);
+/// Between two looks for offsets that are past the end of the log.
+const STUCK_AHEAD: Duration = Duration::from_secs(60);
 /// How long the start waits for the coordinator slots.
 const FIRST_SLOTS: Duration = Duration::from_secs(2);
 
@@ -46,8 +48,10 @@ pub(crate) fn start(shared: &Arc<Shared>, prepared: bool) {
     task(|shared, _| Box::pin(keep_time_partitions(shared)));
     task(|shared, _| Box::pin(keep_ledger(shared)));
     task(|shared, _| Box::pin(keep_slots(shared)));
+    task(|shared, _| Box::pin(async move { shared.coordinator.fence_in_time().await }));
     task(|shared, _| Box::pin(keep_leases(shared)));
     task(|shared, _| Box::pin(expire_offsets(shared)));
+    task(|shared, _| Box::pin(find_stuck_ahead(shared)));
     task(|shared, _| Box::pin(async move { shared.store.watch(CancellationToken::new()).await }));
 }
 
@@ -182,7 +186,6 @@ async fn keep_leases(shared: Arc<Shared>) {
 }
 
 async fn expire_offsets(shared: Arc<Shared>) {
-    let mut stuck = BTreeSet::new();
     loop {
         match shared.coordinator.expire().await {
             Ok(0) => {}
@@ -190,13 +193,19 @@ async fn expire_offsets(shared: Arc<Shared>) {
             Err(error) if error.is_retriable() || shared.readiness.reason().is_some() => {}
             Err(error) => warn!(%error, "cannot expire offsets; will try again"),
         }
-        if let Err(error) = shared.coordinator.tell_stuck(&mut stuck).await
+        sleep(jittered(EXPIRY)).await;
+    }
+}
+
+async fn find_stuck_ahead(shared: Arc<Shared>) {
+    loop {
+        if let Err(error) = shared.coordinator.find_stuck_ahead().await
             && !error.is_retriable()
             && shared.readiness.reason().is_none()
         {
             warn!(%error, "cannot look for offsets past the end; will try again");
         }
-        sleep(jittered(EXPIRY)).await;
+        sleep(jittered(STUCK_AHEAD)).await;
     }
 }
 

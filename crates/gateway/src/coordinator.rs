@@ -10,14 +10,18 @@
 //!
 //! While Postgres is away members keep their places: heartbeats are answered from memory, commits
 //! and new generations wait or fail with retriable errors. Everything that a coordinator writes is
-//! fenced by its slot, so a gateway that lost a slot unknowingly cannot write for it.
+//! fenced by its slot, so a gateway that lost a slot unknowingly cannot write for it; and where there
+//! are other gateways, it stops to answer when its lease is over ([`tenure`]).
 
+mod admin;
 mod assignment;
+mod offsets;
+mod stuck;
 mod tenure;
 mod upkeep;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
@@ -26,13 +30,10 @@ use std::{
 };
 
 use groups::{
-    CommitRequest, DescribedGroup, Group, GroupError, HeartbeatRequest, JoinReply, JoinRequest, LeaveReply,
-    LeaveRequest, Millis, Outcome, Reply, Settings, State, StoredGroup, StoredState, SyncReply, SyncRequest, Token,
-    absent,
+    Group, GroupError, HeartbeatRequest, JoinReply, JoinRequest, LeaveReply, LeaveRequest, Millis, Outcome, Reply,
+    Settings, State, StoredGroup, StoredState, SyncReply, SyncRequest, Token, absent,
 };
-use store::{
-    Committed, DeletedGroup, Holder, NewOffset, OffsetCommit, OffsetQuery, PartitionKey, Registration, SlotLease, Store,
-};
+use store::{Registration, SlotLease, Store, StuckAhead};
 use tokio::{
     sync::{Notify, OwnedMutexGuard, oneshot, watch},
     time::{Instant, sleep_until},
@@ -63,11 +64,14 @@ pub(crate) struct Coordinator {
     clock: MonotonicClock,
     next_token: AtomicU64,
     tenure: RwLock<Tenure>,
+    lease_changed: Notify,
     groups: Mutex<HashMap<String, Known>>,
     /// Groups that committed without members since the last upkeep.
     to_register: Mutex<BTreeSet<Registration>>,
     /// A generation has its assignment: its leases are due.
     assigned: Notify,
+    /// As of the last look.
+    stuck_ahead: Mutex<Vec<StuckAhead>>,
 }
 
 #[derive(Debug)]
@@ -163,9 +167,11 @@ impl Coordinator {
             clock: MonotonicClock::new(),
             next_token: AtomicU64::new(1),
             tenure: RwLock::default(),
+            lease_changed: Notify::new(),
             groups: Mutex::default(),
             to_register: Mutex::default(),
             assigned: Notify::new(),
+            stuck_ahead: Mutex::default(),
         })
     }
 
@@ -176,10 +182,9 @@ impl Coordinator {
         group_id: &str,
         request: JoinRequest,
     ) -> Result<JoinReply, ApiError> {
-        let slot = self.slot_of(group_id)?;
         request.validate(group_id, &self.settings).map_err(code)?;
         let absent = absent::join(&request);
-        let Some(held) = self.lock(group_id, slot, absent.is_none()).await else {
+        let Some(held) = self.lock(group_id, absent.is_none()).await? else {
             return absent.ok_or(ApiError::Code(ErrorCode::UnknownMemberId));
         };
         let event = |group: &mut Group, now, token| group.join(now, token, request);
@@ -190,14 +195,21 @@ impl Coordinator {
     }
 
     /// SyncGroup; waits until the leader has handed the assignment in.
+    ///
+    /// While the group is loaded the member is sent back to JoinGroup: clients take
+    /// COORDINATOR_LOAD_IN_PROGRESS for fatal here (Java: `SyncGroupResponseHandler`).
     pub(crate) async fn sync(
         self: &Arc<Self>,
         disconnected: &CancellationToken,
         group_id: &str,
         request: SyncRequest,
     ) -> Result<SyncReply, ApiError> {
-        let slot = self.slot_of(group_id)?;
-        let Some(held) = self.lock(group_id, slot, false).await else { return Ok(absent::sync()) };
+        let held = match self.lock(group_id, false).await {
+            Ok(Some(held)) => held,
+            Ok(None) => return Ok(absent::sync()),
+            Err(ErrorCode::CoordinatorLoadInProgress) => return Err(ErrorCode::RebalanceInProgress.into()),
+            Err(code) => return Err(code.into()),
+        };
         let event = |group: &mut Group, now, token| group.sync(now, token, request);
         match self.request(disconnected, held, event).await? {
             Reply::Sync(reply) => Ok(reply),
@@ -211,8 +223,7 @@ impl Coordinator {
         group_id: &str,
         request: LeaveRequest,
     ) -> Result<LeaveReply, ApiError> {
-        let slot = self.slot_of(group_id)?;
-        let Some(held) = self.lock(group_id, slot, false).await else { return Ok(absent::leave(&request)) };
+        let Some(held) = self.lock(group_id, false).await? else { return Ok(absent::leave(&request)) };
         let event = |group: &mut Group, now, token| group.leave(now, token, request);
         match self.request(disconnected, held, event).await? {
             Reply::Leave(reply) => Ok(reply),
@@ -220,198 +231,42 @@ impl Coordinator {
         }
     }
 
+    /// Heartbeat. While the group is loaded every member is taken to be one, as its session begins
+    /// anew with the loaded group (Kafka: `GroupCoordinatorService.heartbeat`).
     pub(crate) async fn heartbeat(
         self: &Arc<Self>,
         group_id: &str,
         request: &HeartbeatRequest,
     ) -> Result<(), ApiError> {
-        let slot = self.slot_of(group_id)?;
-        let Some(mut held) = self.lock(group_id, slot, false).await else { return Err(code(absent::heartbeat())) };
+        let mut held = match self.lock(group_id, false).await {
+            Ok(Some(held)) => held,
+            Ok(None) => return Err(code(absent::heartbeat())),
+            Err(ErrorCode::CoordinatorLoadInProgress) => return Ok(()),
+            Err(code) => return Err(code.into()),
+        };
         let result = held.active.group.heartbeat(self.clock.now(), request);
         self.release(held);
         result.map_err(code)
     }
 
-    /// OffsetCommit. The group stays locked until the offsets are stored, so that no generation
-    /// begins between the check and the write.
-    pub(crate) async fn commit(
-        self: &Arc<Self>,
-        version: i16,
-        group_id: &str,
-        request: &CommitRequest,
-        offsets: &BTreeMap<PartitionKey, NewOffset>,
-    ) -> Result<BTreeMap<PartitionKey, Committed>, ApiError> {
-        let slot = self.slot_of(group_id)?;
-        let absent = absent::check_commit(version, request);
-        let Some(mut held) = self.lock(group_id, slot, absent.is_ok()).await else {
-            return Err(code(absent.err().unwrap_or(GroupError::IllegalGeneration)));
-        };
-        let checked = held.active.group.check_commit(self.clock.now(), request);
-        let result = match checked {
-            Err(error) => Err(code(error)),
-            Ok(()) => self.store_offsets(&held, request, offsets).await,
-        };
-        self.release(held);
-        result
-    }
-
-    async fn store_offsets(
-        &self,
-        held: &Held,
-        request: &CommitRequest,
-        offsets: &BTreeMap<PartitionKey, NewOffset>,
-    ) -> Result<BTreeMap<PartitionKey, Committed>, ApiError> {
-        let members = held.active.saved.iter().flat_map(|saved| &saved.members);
-        let holder = members
-            .filter(|member| !member.member_id.contains('\0'))
-            .find(|member| request.generation >= 0 && member.member_id == request.member_id)
-            .map(|member| Holder {
-                member_id: &member.member_id,
-                session_timeout: Duration::from_millis(member.session_timeout_ms.max(0).unsigned_abs().into()),
-            });
-        let commit = OffsetCommit { group: &held.cell.id, offsets, holder, slot: Some(held.slot) };
-        let committed = self.store.commit_offsets(&commit).await?.ok_or(ApiError::Code(ErrorCode::NotCoordinator))?;
-        if request.generation < 0 {
-            let register = |key: &PartitionKey| Registration { group: held.cell.id.clone(), topic_id: key.topic_id };
-            let mut to_register = self.to_register.lock().unwrap_or_else(PoisonError::into_inner);
-            to_register.extend(offsets.keys().map(register));
-        }
-        Ok(committed)
-    }
-
-    /// Whether this gateway may answer for the group's offsets now.
-    pub(crate) fn check_owned(&self, group_id: &str) -> Result<(), ErrorCode> {
-        self.slot_of(group_id).map(drop)
-    }
-
-    /// DescribeGroups, for one group.
-    pub(crate) async fn describe(
-        self: &Arc<Self>,
-        version: i16,
-        group_id: &str,
-    ) -> Result<(DescribedGroup, Option<GroupError>), ApiError> {
-        let slot = self.slot_of(group_id)?;
-        if let Some(held) = self.lock(group_id, slot, false).await {
-            let described = held.active.group.describe();
-            self.release(held);
-            return Ok((described, None));
-        }
-        let (mut described, error) = absent::describe(version, group_id);
-        if self.has_offsets(group_id).await? {
-            described.state = State::Empty;
-            return Ok((described, None));
-        }
-        Ok((described, error))
-    }
-
-    /// ListGroups: id, state and protocol type of each group that is coordinated here.
-    pub(crate) async fn list(self: &Arc<Self>) -> Result<Vec<(String, State, String)>, ApiError> {
-        if self.tenure().is_loading() {
-            return Err(ApiError::Code(ErrorCode::CoordinatorLoadInProgress));
-        }
-        let stored = self.store.groups_with_offsets().await?;
-        let mut listed = BTreeMap::new();
-        for group_id in stored.into_iter().filter(|group_id| self.slot_of(group_id).is_ok()) {
-            listed.insert(group_id, (State::Empty, String::new()));
-        }
-        for cell in self.idle_and_active(&mut listed) {
-            let active = cell.active.lock().await;
-            if !active.is_dropped {
-                let entry = (active.group.state(), active.group.protocol_type().to_owned());
-                listed.insert(cell.id.clone(), entry);
-            }
-        }
-        Ok(listed.into_iter().map(|(id, (state, protocol_type))| (id, state, protocol_type)).collect())
-    }
-
-    fn idle_and_active(&self, listed: &mut BTreeMap<String, (State, String)>) -> Vec<Arc<Cell>> {
-        let mut cells = Vec::new();
-        for (id, known) in self.groups().iter() {
-            match known {
-                Known::Idle(stored) => {
-                    let protocol_type = stored.protocol_type.clone().unwrap_or_default();
-                    listed.insert(id.clone(), (State::Empty, protocol_type));
-                }
-                Known::Active(cell) => cells.push(cell.clone()),
-            }
-        }
-        cells
-    }
-
-    /// DeleteGroups, for one group.
-    pub(crate) async fn delete(self: &Arc<Self>, group_id: &str) -> Result<(), ApiError> {
-        let slot = self.slot_of(group_id)?;
-        let Some(mut held) = self.lock(group_id, slot, true).await else { return Err(code(absent::delete())) };
-        let result = match held.active.group.check_delete() {
-            Err(error) => Err(code(error)),
-            Ok(()) => self.delete_held(&mut held).await,
-        };
-        self.release(held);
-        result
-    }
-
-    async fn delete_held(self: &Arc<Self>, held: &mut Held) -> Result<(), ApiError> {
-        let Some(DeletedGroup { had_state, offsets }) = self.store.delete_group(&held.cell.id, held.slot).await? else {
-            return Err(ApiError::Code(ErrorCode::NotCoordinator));
-        };
-        let outcome = held.active.group.close(GroupError::CoordinatorNotAvailable);
-        answer(held, outcome);
-        if held.is_known || had_state || offsets > 0 { Ok(()) } else { Err(code(absent::delete())) }
-    }
-
-    /// OffsetDelete: which of the topics may lose their offsets.
+    /// The group, if it is known or to be made.
     ///
     /// # Errors
-    /// For the whole request.
-    pub(crate) async fn delete_offsets(
-        self: &Arc<Self>,
-        group_id: &str,
-        topics: &BTreeMap<String, Vec<PartitionKey>>,
-    ) -> Result<BTreeMap<String, GroupError>, ApiError> {
-        let slot = self.slot_of(group_id)?;
-        let Some(held) = self.lock(group_id, slot, true).await else { return Err(code(absent::delete())) };
-        let result = self.delete_offsets_held(&held, topics).await;
-        self.release(held);
-        result
-    }
-
-    async fn delete_offsets_held(
-        &self,
-        held: &Held,
-        topics: &BTreeMap<String, Vec<PartitionKey>>,
-    ) -> Result<BTreeMap<String, GroupError>, ApiError> {
-        if !held.is_known && !self.has_offsets(&held.cell.id).await? {
-            return Err(code(absent::delete()));
-        }
-        held.active.group.check_offset_delete().map_err(code)?;
-        let mut refused = BTreeMap::new();
-        let mut partitions = Vec::new();
-        for (topic, keys) in topics {
-            match held.active.group.check_offset_delete_of(topic) {
-                Ok(()) => partitions.extend(keys),
-                Err(error) => drop(refused.insert(topic.clone(), error)),
-            }
-        }
-        if !partitions.is_empty() {
-            self.store.delete_offsets(&held.cell.id, &partitions).await?;
-        }
-        Ok(refused)
-    }
-
-    async fn has_offsets(&self, group_id: &str) -> Result<bool, ApiError> {
-        let query = OffsetQuery { group: group_id, partitions: None };
-        Ok(!self.store.fetch_offsets(&[query]).await?.is_empty())
-    }
-
-    /// The group, if it is known or to be made. The slot was checked before; should it be lost in
-    /// between, every write is refused.
-    async fn lock(self: &Arc<Self>, group_id: &str, slot: SlotLease, is_made: bool) -> Option<Held> {
+    /// When the group is not coordinated here, or not yet.
+    async fn lock(self: &Arc<Self>, group_id: &str, is_made: bool) -> Result<Option<Held>, ErrorCode> {
         loop {
-            let (cell, is_known) = self.cell(group_id, is_made)?;
+            let slot = self.slot_of(group_id)?;
+            let Some((cell, is_known)) = self.cell(group_id, is_made) else { return Ok(None) };
             let active = cell.active.clone().lock_owned().await;
-            if !active.is_dropped {
-                return Some(Held { cell, active, slot, is_known });
+            if active.is_dropped {
+                continue;
             }
+            let held = Held { cell, active, slot, is_known };
+            // Had the slot been lost before the group was put into the map, nobody would close it.
+            if self.slot_of(group_id) == Ok(slot) {
+                return Ok(Some(held));
+            }
+            self.release(held);
         }
     }
 

@@ -1,5 +1,6 @@
-//! The HTTP port: health for now.
+//! The HTTP port: health, and groups that are stuck.
 
+mod groups;
 mod health;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ pub(crate) async fn run(listener: TcpListener, shared: Arc<Shared>) {
     let router = Router::new()
         .route("/health/live", get(health::live))
         .route("/health/ready", get(health::ready))
+        .route("/groups/stuck-ahead", get(groups::stuck_ahead))
         .with_state(shared);
     let served = axum::serve(listener, router).with_graceful_shutdown(async move { draining.draining().await });
     tokio::select! {

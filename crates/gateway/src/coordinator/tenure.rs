@@ -4,14 +4,19 @@
 //! ones up to its fair share. The groups of a slot that is new are loaded before the slot serves;
 //! until then clients hear COORDINATOR_LOAD_IN_PROGRESS. Groups of a slot that was lost are closed:
 //! their members hear NOT_COORDINATOR and look the coordinator up again.
+//!
+//! A gateway that cannot reach Postgres cannot know whether another one has taken its slots. Was it
+//! alone when it looked last, it goes on from memory; else all its slots are lost to it when its
+//! lease is over, until it has renewed it.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     sync::{Arc, PoisonError, RwLockReadGuard},
 };
 
 use groups::{Group, GroupError, StoredGroup};
 use store::{Heartbeat, Node, SlotLease, Slots, StoreError};
+use tokio::time::{Instant, timeout_at};
 use tracing::{error, info, warn};
 use wire::ErrorCode;
 
@@ -27,12 +32,18 @@ pub(crate) struct Tenure {
     nodes: Vec<Node>,
     /// Another process has this node id, and that was said.
     in_conflict: bool,
+    /// Until then nobody else can have the slots; `None`: for ever, nobody else is there.
+    lease_end: Option<Instant>,
 }
 
 impl Tenure {
     /// Before the first slots are loaded.
     pub(crate) fn is_loading(&self) -> bool {
         self.slots.is_none()
+    }
+
+    fn is_lease_over(&self) -> bool {
+        self.lease_end.is_some_and(|end| Instant::now() >= end)
     }
 }
 
@@ -51,7 +62,10 @@ impl Coordinator {
             return Err(ErrorCode::InvalidGroupId);
         }
         let tenure = self.tenure();
-        let Some(slots) = &tenure.slots else { return Err(ErrorCode::CoordinatorLoadInProgress) };
+        let Some(slots) = &tenure.slots else { return Err(ErrorCode::CoordinatorNotAvailable) };
+        if tenure.is_lease_over() {
+            return Err(ErrorCode::NotCoordinator);
+        }
         let number = slots.of_group(group_id);
         if let Some(fencing) = tenure.serving.get(&number) {
             return Ok(SlotLease { slot: number, fencing: *fencing });
@@ -72,7 +86,7 @@ impl Coordinator {
         let Some(slots) = &tenure.slots else { return Err(ErrorCode::CoordinatorNotAvailable) };
         let number = slots.of_group(group_id);
         let slot = slots.slots.iter().find(|slot| slot.slot == number).ok_or(ErrorCode::CoordinatorNotAvailable)?;
-        if slot.owner == Some(self.node.instance) {
+        if slot.owner == Some(self.node.instance) && !tenure.is_lease_over() {
             return Ok(self.node.clone());
         }
         let node = tenure.nodes.iter().find(|node| Some(node.instance) == slot.owner);
@@ -90,6 +104,7 @@ impl Coordinator {
 
     /// Says that this gateway lives, and brings its slots up to date.
     pub(crate) async fn keep(self: &Arc<Self>) -> Result<(), StoreError> {
+        let lease_end = Instant::now() + self.lease;
         let heartbeat = self.store.heartbeat_node(&self.node, self.lease).await?;
         let (nodes, in_conflict) = match heartbeat {
             Heartbeat::Live(nodes) => (nodes, false),
@@ -103,9 +118,13 @@ impl Coordinator {
         let slots = self.store.keep_slots(self.node.instance, self.lease).await?;
         let mine: BTreeMap<i32, i64> = slots.of(self.node.instance).map(|lease| (lease.slot, lease.fencing)).collect();
         let fair_share = slots.fair_share;
+        let is_alone = nodes.iter().all(|node| node.instance == self.node.instance);
+        // Whoever was without a lease for a moment has not seen what others did.
+        self.fence_if_due().await;
         let lost = self.change(|tenure| {
             tenure.nodes = nodes;
             tenure.in_conflict = in_conflict;
+            tenure.lease_end = (!is_alone).then_some(lease_end);
             tenure.slots = Some(slots);
             let lost: Vec<i32> = tenure
                 .serving
@@ -116,9 +135,37 @@ impl Coordinator {
             tenure.serving.retain(|slot, fencing| mine.get(slot) == Some(fencing));
             lost
         });
+        self.lease_changed.notify_one();
         self.close_groups_of(&lost).await;
         self.load(&mine).await?;
         self.give_up_surplus(&mine, fair_share).await
+    }
+
+    /// Closes all groups whenever the lease is over and others may have taken the slots. Ends never.
+    pub(crate) async fn fence_in_time(self: &Arc<Self>) {
+        loop {
+            let end = self.tenure().lease_end;
+            match end {
+                Some(end) if !self.fence_if_due().await => {
+                    // The time-out is what is waited for.
+                    let _ = timeout_at(end, self.lease_changed.notified()).await;
+                }
+                _ => self.lease_changed.notified().await,
+            }
+        }
+    }
+
+    /// Whether the lease is over; then no group is in memory any more.
+    async fn fence_if_due(self: &Arc<Self>) -> bool {
+        let lost: Vec<i32> = self.change(|tenure| {
+            let serving = if tenure.is_lease_over() { std::mem::take(&mut tenure.serving) } else { BTreeMap::new() };
+            serving.into_keys().collect()
+        });
+        if !lost.is_empty() {
+            warn!(slots = lost.len(), "the lease on the coordinator slots is over; other gateways may have them");
+            self.close_groups_of(&lost).await;
+        }
+        self.tenure().is_lease_over()
     }
 
     fn tell_conflict(&self, other: &Node) {
@@ -197,39 +244,46 @@ impl Coordinator {
     }
 
     /// A write was refused: somebody else has the slot.
-    pub(super) fn lost_slot(&self, lost: SlotLease) {
-        self.change(|tenure| {
-            if tenure.serving.get(&lost.slot) == Some(&lost.fencing) {
-                tenure.serving.remove(&lost.slot);
-            }
+    pub(super) fn lost_slot(self: &Arc<Self>, lost: SlotLease) {
+        let was_serving = self.change(|tenure| {
+            let is_lost = tenure.serving.get(&lost.slot) == Some(&lost.fencing);
+            is_lost && tenure.serving.remove(&lost.slot).is_some()
         });
+        if was_serving {
+            // Not here: the caller holds one of the groups.
+            let (this, taken) = (self.clone(), self.take_groups_of(&[lost.slot]));
+            self.shutdown.spawn(async move { this.close(taken).await });
+        }
     }
 
-    async fn close_groups_of(self: &Arc<Self>, slots: &[i32]) {
-        if slots.is_empty() {
-            return;
-        }
-        let mut cells: HashMap<i32, Vec<Arc<Cell>>> = HashMap::new();
-        {
-            let tenure = self.tenure();
-            let Some(all) = &tenure.slots else { return };
-            self.groups().retain(|id, known| {
-                let slot = all.of_group(id);
-                if let (true, Known::Active(cell)) = (slots.contains(&slot), &*known) {
-                    cells.entry(slot).or_default().push(cell.clone());
-                }
-                !slots.contains(&slot)
-            });
-        }
-        for (slot, cells) in cells {
-            for cell in cells {
-                let active = cell.active.clone().lock_owned().await;
-                let mut held = Held { cell, active, slot: SlotLease { slot, fencing: -1 }, is_known: true };
-                let outcome = held.active.group.close(GroupError::NotCoordinator);
-                answer(&mut held, outcome);
-                held.active.is_dropped = true;
-                held.cell.wake.send_replace(super::Wake::Ended);
+    async fn close_groups_of(&self, slots: &[i32]) {
+        self.close(self.take_groups_of(slots)).await;
+    }
+
+    /// Out of the map; those with somebody in them, with their slots.
+    fn take_groups_of(&self, slots: &[i32]) -> Vec<(i32, Arc<Cell>)> {
+        let tenure = self.tenure();
+        let Some(all) = &tenure.slots else { return Vec::new() };
+        let mut taken = Vec::new();
+        self.groups().retain(|id, known| {
+            let slot = all.of_group(id);
+            let is_taken = slots.contains(&slot);
+            if let (true, Known::Active(cell)) = (is_taken, &*known) {
+                taken.push((slot, cell.clone()));
             }
+            !is_taken
+        });
+        taken
+    }
+
+    async fn close(&self, groups: Vec<(i32, Arc<Cell>)>) {
+        for (slot, cell) in groups {
+            let active = cell.active.clone().lock_owned().await;
+            let mut held = Held { cell, active, slot: SlotLease { slot, fencing: -1 }, is_known: true };
+            let outcome = held.active.group.close(GroupError::NotCoordinator);
+            answer(&mut held, outcome);
+            held.active.is_dropped = true;
+            held.cell.wake.send_replace(super::Wake::Ended);
         }
     }
 

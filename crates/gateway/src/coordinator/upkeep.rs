@@ -9,9 +9,9 @@ use std::{
 };
 
 use groups::{CONSUMER_PROTOCOL_TYPE, StoredGroup, StoredState};
-use store::{HeadHold, PartitionKey, Registration, StoreError, StuckAhead, lock_owner};
+use store::{HeadHold, PartitionKey, Registration, StoreError, lock_owner};
 use tokio::time::timeout;
-use tracing::{debug, warn};
+use tracing::debug;
 
 use super::{Cell, Coordinator, Known, assignment::assigned_partitions};
 
@@ -133,11 +133,10 @@ impl Coordinator {
             .map(|(id, _)| id.clone())
             .collect();
         for group_id in over {
-            let Ok(slot) = self.slot_of(&group_id) else { continue };
             // Locked, so that nobody joins meanwhile.
-            let Some(mut held) = self.lock(&group_id, slot, false).await else { continue };
+            let Ok(Some(mut held)) = self.lock(&group_id, false).await else { continue };
             let deleted = match held.active.group.check_delete() {
-                Ok(()) => self.store.delete_group_state(&group_id, slot).await,
+                Ok(()) => self.store.delete_group_state(&group_id, held.slot).await,
                 Err(_) => Ok(None),
             };
             if matches!(deleted, Ok(Some(_))) {
@@ -147,24 +146,6 @@ impl Coordinator {
             deleted?;
         }
         Ok(expired)
-    }
-
-    /// Groups whose offset is past the end of the log; each is told once (`known`).
-    pub(crate) async fn tell_stuck(&self, known: &mut BTreeSet<(String, PartitionKey, i64)>) -> Result<(), StoreError> {
-        let stuck = self.store.stuck_ahead().await?;
-        let key = |stuck: &StuckAhead| (stuck.group.clone(), stuck.partition, stuck.offset);
-        for stuck in stuck.iter().filter(|stuck| !known.contains(&key(stuck)) && self.slot_of(&stuck.group).is_ok()) {
-            warn!(
-                group = stuck.group,
-                topic = stuck.topic,
-                partition = stuck.partition.partition_id,
-                offset = stuck.offset,
-                distance = stuck.distance,
-                "STUCK_AHEAD: a committed offset is past the end of the log"
-            );
-        }
-        *known = stuck.iter().map(key).collect();
-        Ok(())
     }
 
     fn active_cells(&self) -> Vec<Arc<Cell>> {

@@ -285,8 +285,8 @@ async fn a_restarted_gateway_goes_on_with_members_generation_and_offsets() {
     assert_eq!(committed(&client.call(9, request).await), 0);
 }
 
-/// A gateway that was killed leaves its slots leased: until they can be had, clients are told to
-/// wait, never that there is no offset.
+/// A gateway that was killed leaves its slots leased: until they can be had, members keep their
+/// places, and clients are told to wait, never that there is no offset.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_another_process_has_the_slots_nobody_hears_no_offset() {
     let gateway = TestGateway::start_with(fast).await;
@@ -305,7 +305,7 @@ async fn while_another_process_has_the_slots_nobody_hears_no_offset() {
     let gateway = TestGateway::start_on(database, |config| config.server.coordinator_lease_ms = 3_000).await;
     let mut client = gateway.client().await;
     let deadline = Instant::now() + Duration::from_secs(20);
-    let mut waited = false;
+    let (mut waited, mut members_stayed) = (false, false);
     loop {
         for version in [1, 7, 9] {
             let (error, offset, _) = fetched(&mut client, version, "g", "orders").await;
@@ -315,10 +315,16 @@ async fn while_another_process_has_the_slots_nobody_hears_no_offset() {
         if fetched(&mut client, 9, "g", "orders").await.0 == 0 {
             break;
         }
+        // Unknown as soon as the group is loaded, and only then.
+        let beat = client.call(4, heartbeat("g", 1, "member")).await;
+        assert!([0, 25].contains(&beat.error_code), "{beat:?}");
+        let synced = client.call(5, sync(5, "g", &JoinGroupResponse::default())).await;
+        assert!([27, 25].contains(&synced.error_code), "{synced:?}");
+        members_stayed |= beat.error_code == 0 && synced.error_code == 27;
         assert!(Instant::now() < deadline);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert!(waited);
+    assert!(waited && members_stayed);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -18,7 +18,7 @@ use tokio::{
 use crate::samples::{batch, fetch, metadata, produce};
 
 /// Status and body of a GET.
-async fn get(address: SocketAddr, path: &str) -> (u16, String) {
+pub(crate) async fn get(address: SocketAddr, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();

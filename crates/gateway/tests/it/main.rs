@@ -13,4 +13,5 @@ mod metadata;
 mod ordering;
 mod records;
 mod samples;
+mod stuck_ahead;
 mod topics;
