@@ -235,6 +235,7 @@ impl Store {
         let Some(topic_id) = deleted? else { return Ok(false) };
         self.batcher().forget_topic(topic_id);
         self.hub().forget_topic(topic_id);
+        self.tail().forget_topic(topic_id);
         Ok(true)
     }
 

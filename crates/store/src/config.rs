@@ -34,6 +34,8 @@ pub struct StoreConfig {
     pub catalog_ttl: Duration,
     /// How often rows that others append are looked for while somebody waits for them.
     pub poll_interval: Duration,
+    /// Bytes of records at the ends of partitions that are kept for readers; 0 keeps none.
+    pub tail_cache_bytes: usize,
     pub append: AppendConfig,
 }
 
@@ -54,6 +56,7 @@ impl StoreConfig {
             partition_premake: 4,
             catalog_ttl: Duration::from_secs(1),
             poll_interval: Duration::from_millis(125),
+            tail_cache_bytes: 32 * 1024 * 1024,
             append: AppendConfig::default(),
         }
     }

@@ -17,6 +17,12 @@ pub(crate) struct Header {
     pub(crate) value: Option<Vec<u8>>,
 }
 
+impl From<(&[u8], Option<&[u8]>)> for Header {
+    fn from((key, value): (&[u8], Option<&[u8]>)) -> Self {
+        Self { key: key.to_vec(), value: value.map(<[u8]>::to_vec) }
+    }
+}
+
 /// Appends the JSON text of `headers` to `out`.
 pub(crate) fn encode<'a>(headers: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>, out: &mut String) {
     out.push('[');

@@ -32,6 +32,8 @@ struct Tail {
     bounds: Option<Bounds>,
     waiters: Vec<Arc<Waiter>>,
     last_wait: Option<Instant>,
+    /// When somebody last had read everything.
+    last_at_end: Option<Instant>,
     /// What a record weighed on average when it was last read; 0 before that.
     row_bytes: usize,
 }
@@ -100,6 +102,20 @@ impl Hub {
         let is_watched =
             |tail: &Tail| !tail.waiters.is_empty() || tail.last_wait.is_some_and(|at| at.elapsed() < watch::LINGER);
         self.tails.iter().filter(|tail| is_watched(&lock(tail))).map(|tail| *tail.key()).collect()
+    }
+
+    /// Somebody has read everything; the next append is what he reads next.
+    pub(crate) fn note_reader_at_end(&self, partition: PartitionKey) {
+        if let Some(tail) = self.tails.get(&partition) {
+            lock(&tail).last_at_end = Some(Instant::now());
+        }
+    }
+
+    /// What is known of a partition that has a reader at its end.
+    pub(crate) fn bounds_with_reader_at_end(&self, partition: PartitionKey) -> Option<Bounds> {
+        let tail = self.tails.get(&partition)?;
+        let tail = lock(&tail);
+        tail.bounds.filter(|_| tail.last_at_end.is_some_and(|at| at.elapsed() < watch::LINGER))
     }
 
     /// Bytes of a record of this partition, from the last read or as a guess.

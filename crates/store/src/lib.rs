@@ -27,6 +27,7 @@ mod registrations;
 mod slots;
 mod statements;
 mod tables;
+mod tail;
 mod watch;
 
 use std::{fmt, sync::Arc};
@@ -56,6 +57,7 @@ use catalog::Catalog;
 use hub::Hub;
 use pool::Pool;
 use statements::Statements;
+use tail::TailCache;
 
 /// Handle of the tables in one database; cheap to clone.
 #[derive(Clone)]
@@ -71,6 +73,7 @@ struct Inner {
     statements: Statements,
     batcher: Batcher,
     hub: Arc<Hub>,
+    tail: TailCache,
     /// Somebody began to wait for a partition.
     watch_wake: Notify,
 }
@@ -97,6 +100,7 @@ impl Store {
             statements: Statements::new(&tables),
             batcher: Batcher::default(),
             hub: Arc::default(),
+            tail: TailCache::new(config.tail_cache_bytes),
             watch_wake: Notify::new(),
             config,
             tables,
@@ -152,6 +156,10 @@ impl Store {
 
     pub(crate) fn hub(&self) -> &Arc<Hub> {
         &self.inner.hub
+    }
+
+    pub(crate) fn tail(&self) -> &TailCache {
+        &self.inner.tail
     }
 
     pub(crate) fn watch_wake(&self) -> &Notify {

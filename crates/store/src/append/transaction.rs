@@ -1,17 +1,24 @@
 //! The append transaction: lock the partitions, check sequences, assign offsets, copy, commit
 //! (storage.md D2, D3, D6).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use sqlx::{Connection, PgConnection, Row};
 
 use super::{
     AppendError, Appended,
-    batcher::{PartitionMemory, Work},
+    batcher::{PartitionMemory, Pending, Work},
     copy::{COLUMNS, Placement, RowEncoder},
     sequence::{BATCHES_TO_RETAIN, ProducerEntry, SequenceVerdict, StoredBatch},
 };
-use crate::{Store, error::StoreError, partition::PartitionKey};
+use crate::{
+    Store,
+    error::StoreError,
+    headers::Header,
+    partition::PartitionKey,
+    read::{Range, RangeBuilder, ReadLimit, RecordRow, Value},
+    tail::ENTRY_BYTES,
+};
 
 /// Rows are handed to the driver in pieces of this many bytes, so that Postgres parses one while
 /// the next is encoded.
@@ -30,6 +37,35 @@ pub(super) struct Placed {
     /// First seq of each pending batch that is to be written.
     first_seqs: Vec<Option<i64>>,
     now_ms: i64,
+}
+
+impl Placed {
+    /// What was appended, as a read of the rows would return it.
+    pub(super) fn ranges(&self, pending: &VecDeque<Pending>, leader_epoch: i32) -> Vec<Range> {
+        let limit = ReadLimit { max_bytes: ENTRY_BYTES, at_least_one: true };
+        let mut ranges = Vec::new();
+        let mut open = RangeBuilder::new(leader_epoch, limit);
+        for (pending, first_seq) in pending.iter().zip(&self.first_seqs) {
+            let (batch, Some(first_seq)) = (&pending.append.batch, *first_seq) else { continue };
+            for record in batch.records() {
+                let row = || RecordRow {
+                    seq: first_seq + i64::from(record.offset_delta),
+                    timestamp: if pending.append.log_append_time { self.now_ms } else { batch.timestamp(&record) },
+                    log_append_time: pending.append.log_append_time,
+                    key: record.key,
+                    value: record.value.map(Value::Plain),
+                    headers: record.headers.iter().map(Header::from).collect(),
+                };
+                if !open.push(row()) {
+                    let full = std::mem::replace(&mut open, RangeBuilder::new(leader_epoch, limit));
+                    ranges.push(full.finish());
+                    open.push(row());
+                }
+            }
+        }
+        ranges.push(open.finish());
+        ranges
+    }
 }
 
 /// What the lock function tells of a partition whose lock this transaction holds.

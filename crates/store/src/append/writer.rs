@@ -120,6 +120,10 @@ impl Writer {
             if let Some(placed) = placed {
                 item.memory.next_seq = placed.next_seq;
                 if placed.bytes > 0 {
+                    if let Some(bounds) = self.store.hub().bounds_with_reader_at_end(item.partition) {
+                        let ranges = placed.ranges(&item.pending, bounds.leader_epoch);
+                        self.store.tail().insert(item.partition, ranges);
+                    }
                     self.store.hub().appended(item.partition, placed.next_seq - 1, placed.bytes);
                 }
                 for (pending, verdict) in item.pending.drain(..).zip(placed.verdicts) {

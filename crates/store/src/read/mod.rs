@@ -2,8 +2,11 @@
 
 mod bounds;
 mod fetch;
+mod range;
 mod row;
 mod timestamp;
 
 pub use fetch::{Fetched, ReadError, ReadLimit};
+pub(crate) use range::{Range, RangeBuilder};
+pub(crate) use row::{RecordRow, Value};
 pub use timestamp::OffsetAndTimestamp;

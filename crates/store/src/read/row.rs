@@ -23,14 +23,14 @@ mod column {
 }
 
 /// One record, borrowed from its row but for what had to be decoded.
-pub(super) struct RecordRow<'r> {
-    pub(super) seq: i64,
+pub(crate) struct RecordRow<'r> {
+    pub(crate) seq: i64,
     /// Milliseconds.
-    pub(super) timestamp: i64,
-    pub(super) log_append_time: bool,
-    pub(super) key: Option<&'r [u8]>,
-    pub(super) value: Option<Value<'r>>,
-    pub(super) headers: Vec<Header>,
+    pub(crate) timestamp: i64,
+    pub(crate) log_append_time: bool,
+    pub(crate) key: Option<&'r [u8]>,
+    pub(crate) value: Option<Value<'r>>,
+    pub(crate) headers: Vec<Header>,
 }
 
 impl RecordRow<'_> {
@@ -46,7 +46,7 @@ impl RecordRow<'_> {
     }
 }
 
-pub(super) enum Value<'r> {
+pub(crate) enum Value<'r> {
     Plain(&'r [u8]),
     Decompressed { bytes: Vec<u8>, stored_bytes: usize },
 }

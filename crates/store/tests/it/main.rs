@@ -18,6 +18,7 @@ mod read;
 mod records;
 mod registrations;
 mod slots;
+mod tail;
 
 use sqlx::{AssertSqlSafe, PgConnection};
 
