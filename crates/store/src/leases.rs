@@ -150,6 +150,89 @@ impl Store {
     }
 }
 
+/// A partition that a member owns.
+#[derive(Debug, Clone, Copy)]
+pub struct PartitionHold<'a> {
+    pub group: &'a str,
+    pub member_id: &'a str,
+    pub partition: PartitionKey,
+    /// For so long from now.
+    pub duration: Duration,
+}
+
+impl Store {
+    /// Leases these partitions to their members, all in one statement, whoever had them before, and
+    /// renews leases of which a quarter is over. Partitions of topics that are gone are left out.
+    ///
+    /// # Errors
+    /// As every statement: nothing is leased then, or after [`StoreError::Unavailable`] nobody knows.
+    pub async fn hold_partitions(&self, holds: &[PartitionHold<'_>]) -> Result<(), StoreError> {
+        if holds.is_empty() {
+            return Ok(());
+        }
+        while_contended!(self.hold_partitions_once(holds).await)
+    }
+
+    async fn hold_partitions_once(&self, holds: &[PartitionHold<'_>]) -> Result<(), StoreError> {
+        let mut holds: Vec<&PartitionHold<'_>> = holds.iter().collect();
+        // One order for all gateways, so that they do not deadlock, and each partition of a group once.
+        holds.sort_by_key(|hold| (hold.group, hold.partition));
+        holds.dedup_by_key(|hold| (hold.group, hold.partition));
+        let Tables { kafka_partition_lease, topic, .. } = self.tables();
+        let sql = format!(
+            "INSERT INTO {kafka_partition_lease} AS l \
+               (consumer_group, topic_id, partition_id, lock_owner, locked_until) \
+             SELECT k.consumer_group, k.topic_id, k.partition_id, k.lock_owner, now() + k.seconds * interval '1 second' \
+             FROM unnest($1::text[], $2::bigint[], $3::int[], $4::text[], $5::float8[]) \
+               AS k(consumer_group, topic_id, partition_id, lock_owner, seconds) \
+             JOIN {topic} t ON t.id = k.topic_id ORDER BY 1, 2, 3 \
+             ON CONFLICT (consumer_group, topic_id, partition_id) DO UPDATE SET \
+               lock_owner = excluded.lock_owner, locked_until = excluded.locked_until \
+             WHERE l.lock_owner <> excluded.lock_owner \
+               OR l.locked_until < now() + (excluded.locked_until - now()) * 0.75"
+        );
+        let mut connection = self.acquire().await?;
+        sqlx::query(AssertSqlSafe(sql))
+            .bind(holds.iter().map(|hold| hold.group).collect::<Vec<&str>>())
+            .bind(holds.iter().map(|hold| hold.partition.topic_id).collect::<Vec<i64>>())
+            .bind(holds.iter().map(|hold| hold.partition.partition_id).collect::<Vec<i32>>())
+            .bind(holds.iter().map(|hold| lock_owner(hold.group, hold.member_id)).collect::<Vec<String>>())
+            .bind(holds.iter().map(|hold| hold.duration.as_secs_f64()).collect::<Vec<f64>>())
+            .execute(&mut *connection)
+            .await?;
+        Ok(())
+    }
+
+    /// Lets others have the partitions of these members at once; returns how many they had.
+    ///
+    /// # Errors
+    /// As every statement.
+    pub async fn release_partitions(&self, group: &str, member_ids: &[&str]) -> Result<u64, StoreError> {
+        let sql = format!(
+            "UPDATE {} SET locked_until = now() \
+             WHERE consumer_group = $1 AND lock_owner = ANY($2) AND locked_until > now()",
+            self.tables().kafka_partition_lease
+        );
+        let owners: Vec<String> = member_ids.iter().map(|member_id| lock_owner(group, member_id)).collect();
+        let mut connection = self.acquire().await?;
+        Ok(sqlx::query(AssertSqlSafe(sql)).bind(group).bind(owners).execute(&mut *connection).await?.rows_affected())
+    }
+
+    /// Removes leases that ended an hour ago: no worker that read an offset before is still on its
+    /// way with it.
+    ///
+    /// # Errors
+    /// As every statement.
+    pub async fn forget_partition_leases(&self) -> Result<u64, StoreError> {
+        let sql = format!(
+            "DELETE FROM {} WHERE locked_until < now() - interval '1 hour'",
+            self.tables().kafka_partition_lease
+        );
+        let mut connection = self.acquire().await?;
+        Ok(sqlx::query(AssertSqlSafe(sql)).execute(&mut *connection).await?.rows_affected())
+    }
+}
+
 /// The parameters $1 to $6.
 struct Columns<'a> {
     groups: Vec<&'a str>,

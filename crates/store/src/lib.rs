@@ -40,7 +40,7 @@ pub use config::StoreConfig;
 pub use error::{Backoff, StoreError};
 pub use groups::{DeletedGroup, StoredGroup};
 pub use hub::{Bounds, Subscription};
-pub use leases::{Head, HeadHold, OtherHolder, lock_owner};
+pub use leases::{Head, HeadHold, OtherHolder, PartitionHold, lock_owner};
 pub use maintenance::{PartitionInterval, PartitionManager, TimePartitions};
 pub use migrate::{MigrateOptions, MigrateReport, SchemaProfile, SchemaStatus};
 pub use nodes::{Heartbeat, Node};

@@ -1,13 +1,15 @@
 use std::{collections::BTreeMap, time::Duration};
 
-use store::{Committed, Head, HeadHold, Holder, NewOffset, OffsetCommit, PartitionKey, Store, lock_owner};
+use store::{
+    Committed, Head, HeadHold, Holder, NewOffset, OffsetCommit, PartitionHold, PartitionKey, Store, lock_owner,
+};
 use testkit::TestDatabase;
 
 use crate::{
     number,
     offsets::create,
     pgqueue::{PROFILES, Worker, enqueue, leases, seqs},
-    run,
+    run, texts,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(45);
@@ -293,4 +295,185 @@ async fn commits_and_acknowledgements_do_not_deadlock() {
         store.release_heads(&[hold(partition)]).await.unwrap();
     }
     futures::future::try_join_all(acking).await.unwrap();
+}
+
+const PARTITION_LEASE: &str = "queue.metadata_queue_kafka_partition_lease";
+
+fn owned(partition: PartitionKey) -> PartitionHold<'static> {
+    PartitionHold { group: "g", member_id: "m", partition, duration: TIMEOUT }
+}
+
+async fn commit_only(store: &Store, partition: PartitionKey, offset: i64) {
+    let offsets = BTreeMap::from([(partition, NewOffset { offset, ..NewOffset::default() })]);
+    let commit = OffsetCommit { group: "g", offsets: &offsets, holder: None, slot: None };
+    let results = store.commit_offsets(&commit).await.unwrap().unwrap();
+    assert!(matches!(results[&partition], Committed::Stored { .. }));
+}
+
+#[tokio::test]
+async fn the_owner_of_a_partition_keeps_workers_off_all_of_it() {
+    for profile in PROFILES {
+        let database = TestDatabase::with_profile(profile).await;
+        let store = database.store();
+        let topic = create(store, "t", 2).await;
+        let (partition, free) = (PartitionKey::new(topic.id, 0), PartitionKey::new(topic.id, 1));
+        let mut sql = database.connection().await;
+        enqueue(&mut sql, partition, 1, &[5, 5, 0, 9]).await;
+        enqueue(&mut sql, free, 1, &[5, 5]).await;
+        store.hold_partitions(&[]).await.unwrap();
+        store.hold_partitions(&[owned(partition)]).await.unwrap();
+        let owners = texts(&mut sql, &format!("SELECT lock_owner FROM {PARTITION_LEASE}")).await;
+        assert_eq!(owners, ["g:m"]);
+
+        let mut worker = Worker::new(&database, "g").await;
+        assert!(worker.receive(partition, 60.0).await.is_empty(), "{profile}");
+        assert_eq!(worker.receive(free, 60.0).await.len(), 2, "another partition");
+        let mut other = Worker::new(&database, "other").await;
+        assert_eq!(other.receive(partition, 60.0).await.len(), 4, "another group");
+        // All is read; what arrives then is the member's as well, whatever its priority.
+        commit_only(store, partition, 4).await;
+        enqueue(&mut sql, partition, 5, &[5, 0, 3]).await;
+        assert!(worker.receive(partition, 60.0).await.is_empty(), "{profile}");
+        assert!(leases(&mut sql, "g").await.iter().all(|(_, owner)| *owner == worker.lock_owner), "of the free one");
+
+        commit_only(store, partition, 5).await;
+        assert_eq!(store.release_partitions("g", &["another"]).await.unwrap(), 0);
+        assert!(worker.receive(partition, 60.0).await.is_empty());
+        assert_eq!(store.release_partitions("g", &["m"]).await.unwrap(), 1);
+        let mut received = seqs(&worker.receive(partition, 60.0).await);
+        received.sort_unstable();
+        assert_eq!(received, [6, 7], "{profile}");
+    }
+}
+
+#[tokio::test]
+async fn the_worker_goes_on_when_the_lease_has_run_out() {
+    let database = TestDatabase::new().await;
+    let store = database.store();
+    let partition = PartitionKey::new(create(store, "t", 1).await.id, 0);
+    let mut sql = database.connection().await;
+    enqueue(&mut sql, partition, 1, &[5]).await;
+    store.hold_partitions(&[PartitionHold { duration: Duration::from_secs(1), ..owned(partition) }]).await.unwrap();
+    let mut worker = Worker::new(&database, "g").await;
+    let still = format!("SELECT count(*) FROM {PARTITION_LEASE} WHERE locked_until > clock_timestamp()");
+    while number(&mut sql, &still).await == 1 {
+        // Who is refused tries again, as pgQueue's worker does.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(seqs(&worker.receive(partition, 60.0).await), [1]);
+}
+
+#[tokio::test]
+async fn a_worker_with_an_old_offset_gets_nothing_that_is_done() {
+    for profile in PROFILES {
+        let database = TestDatabase::with_profile(profile).await;
+        let store = database.store();
+        let partition = PartitionKey::new(create(store, "t", 1).await.id, 0);
+        let mut sql = database.connection().await;
+        enqueue(&mut sql, partition, 1, &[5, 5, 3, 3, 5]).await;
+        store.hold_partitions(&[owned(partition)]).await.unwrap();
+        let mut worker = Worker::new(&database, "g").await;
+        let offset = worker.offset(partition).await;
+        commit_only(store, partition, 3).await;
+        assert!(worker.receive_above(partition, offset, 60.0).await.is_empty());
+        store.release_partitions("g", &["m"]).await.unwrap();
+        assert_eq!(seqs(&worker.receive_above(partition, offset, 60.0).await), [] as [i64; 0], "1 and 3 are done");
+        assert_eq!(seqs(&worker.receive(partition, 60.0).await), [4, 5]);
+        // Moved back: what is above comes again, the rest does not.
+        commit_only(store, partition, 1).await;
+        run(&mut sql, &format!("UPDATE {LEASE} SET locked_until = now() - interval '1 second'")).await;
+        assert_eq!(seqs(&worker.receive(partition, 60.0).await), [3, 4, 2, 5], "{profile}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_worker_has_in_flight_it_may_acknowledge() {
+    let database = TestDatabase::new().await;
+    let store = database.store();
+    let partition = PartitionKey::new(create(store, "t", 1).await.id, 0);
+    let mut sql = database.connection().await;
+    enqueue(&mut sql, partition, 1, &[5, 5]).await;
+    let mut worker = Worker::new(&database, "g").await;
+    let received = worker.receive(partition, 60.0).await;
+    store.hold_partitions(&[owned(partition)]).await.unwrap();
+    worker.ack(partition, &received).await;
+    assert_eq!(worker.offset(partition).await, 2);
+    enqueue(&mut sql, partition, 3, &[5]).await;
+    assert!(worker.receive(partition, 60.0).await.is_empty());
+}
+
+#[tokio::test]
+async fn partition_leases_are_renewed_in_time_taken_over_at_once_and_forgotten_in_the_end() {
+    let database = TestDatabase::new().await;
+    let store = database.store();
+    let partition = PartitionKey::new(create(store, "t", 1).await.id, 0);
+    let mut sql = database.connection().await;
+    store.hold_partitions(&[owned(partition)]).await.unwrap();
+    let version = format!("SELECT xmin::text::bigint FROM {PARTITION_LEASE}");
+    let first = number(&mut sql, &version).await;
+    store.hold_partitions(&[owned(partition)]).await.unwrap();
+    assert_eq!(number(&mut sql, &version).await, first, "much is left");
+    run(&mut sql, &format!("UPDATE {PARTITION_LEASE} SET locked_until = now() + interval '30 seconds'")).await;
+    store.hold_partitions(&[owned(partition)]).await.unwrap();
+    let left = format!("SELECT extract(epoch FROM locked_until - now())::bigint FROM {PARTITION_LEASE}");
+    assert!(number(&mut sql, &left).await > 40);
+
+    store.hold_partitions(&[PartitionHold { member_id: "next", ..owned(partition) }]).await.unwrap();
+    let owner = format!("SELECT lock_owner FROM {PARTITION_LEASE}");
+    assert_eq!(texts(&mut sql, &owner).await, ["g:next"]);
+    assert_eq!(store.release_partitions("g", &["m"]).await.unwrap(), 0, "not any more its own");
+    assert_eq!(store.release_partitions("g", &["next"]).await.unwrap(), 1);
+    assert_eq!(store.forget_partition_leases().await.unwrap(), 0);
+    run(&mut sql, &format!("UPDATE {PARTITION_LEASE} SET locked_until = now() - interval '61 minutes'")).await;
+    assert_eq!(store.forget_partition_leases().await.unwrap(), 1);
+}
+
+/// DataHub's role may have no rights on the gateway's tables.
+#[tokio::test]
+async fn workers_need_no_rights_on_the_tables_of_the_gateway() {
+    let database = TestDatabase::new().await;
+    let store = database.store();
+    let partition = PartitionKey::new(create(store, "t", 1).await.id, 0);
+    let mut sql = database.connection().await;
+    enqueue(&mut sql, partition, 1, &[5, 5]).await;
+    let role = format!("worker_{}", uuid::Uuid::new_v4().simple());
+    let tables = ["topic", "message", "consumer_offset", "message_group_lease"];
+    let tables = tables.map(|table| format!("queue.metadata_queue_{table}")).join(", ");
+    run(
+        &mut sql,
+        &format!("CREATE ROLE {role}; GRANT USAGE ON SCHEMA queue TO {role}; GRANT ALL ON {tables} TO {role}"),
+    )
+    .await;
+    store.hold_partitions(&[owned(partition)]).await.unwrap();
+    let mut worker = Worker::new(&database, "g").await;
+    run(&mut worker.sql, &format!("SET ROLE {role}")).await;
+    assert!(worker.receive(partition, 60.0).await.is_empty());
+    commit_only(store, partition, 1).await;
+    store.release_partitions("g", &["m"]).await.unwrap();
+    assert_eq!(seqs(&worker.receive(partition, 60.0).await), [2]);
+    run(&mut worker.sql, "RESET ROLE").await;
+    run(&mut sql, &format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
+}
+
+#[tokio::test]
+async fn many_partitions_of_many_groups_are_leased_in_one_statement() {
+    let database = TestDatabase::new().await;
+    let store = database.store();
+    let topic = create(store, "t", 50).await;
+    let mut sql = database.connection().await;
+    let members: Vec<(String, String)> = (0..20).map(|n| (format!("g{}", n % 4), format!("m{n}"))).collect();
+    let holds: Vec<PartitionHold<'_>> = (0..50)
+        .map(|number| {
+            let (group, member_id) = &members[number % 20];
+            let partition = PartitionKey::new(topic.id, number as i32);
+            PartitionHold { group, member_id, partition, duration: TIMEOUT }
+        })
+        .collect();
+    store.hold_partitions(&holds).await.unwrap();
+    assert_eq!(number(&mut sql, &format!("SELECT count(*) FROM {PARTITION_LEASE}")).await, 50);
+    assert_eq!(number(&mut sql, &format!("SELECT count(DISTINCT lock_owner) FROM {PARTITION_LEASE}")).await, 20);
+    // A topic that is gone leaves nothing to hold.
+    assert!(store.delete_topic("t").await.unwrap());
+    store.hold_partitions(&holds).await.unwrap();
+    assert_eq!(number(&mut sql, &format!("SELECT count(*) FROM {PARTITION_LEASE}")).await, 0);
 }
