@@ -2,6 +2,9 @@
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from group_member import (
+    HEARTBEAT_INTERVAL, POLL, POLL_RECORDS, REBALANCE_TIMEOUT, SESSION_TIMEOUT, Input, Processed, tell,
+)
 from pyclient import PATIENCE, Read
 
 
@@ -82,3 +85,60 @@ def consume(bootstrap, topic):
         if message.offset() + 1 >= ends[partition][1]:
             del ends[partition]
     consumer.close()
+
+
+def group(bootstrap, topic, name, assignor, instance_id):
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": name,
+        "partition.assignment.strategy": assignor,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+        "isolation.level": "read_uncommitted",
+        "session.timeout.ms": SESSION_TIMEOUT,
+        "heartbeat.interval.ms": HEARTBEAT_INTERVAL,
+        "max.poll.interval.ms": REBALANCE_TIMEOUT,
+    }
+    if instance_id is not None:
+        settings["group.instance.id"] = instance_id
+    consumer, processed = Consumer(settings), Processed()
+
+    def commit():
+        offsets = [TopicPartition(topic, *pair) for pair in processed.to_commit().items()]
+        if not offsets:
+            return
+        try:
+            results = consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as error:
+            processed.refused(error)
+            return
+        for error in {result.error for result in results if result.error is not None}:
+            processed.refused(error)
+        processed.committed({result.partition: result.offset for result in results if result.error is None})
+
+    def assigned(_consumer, partitions):
+        processed.assigned([partition.partition for partition in partitions])
+
+    def revoked(_consumer, partitions):
+        commit()
+        processed.revoked([partition.partition for partition in partitions])
+
+    def lost(_consumer, partitions):
+        processed.revoked([partition.partition for partition in partitions], "lost")
+
+    ends = Input()
+    consumer.subscribe([topic], on_assign=assigned, on_revoke=revoked, on_lost=lost)
+    while not ends.ended():
+        # The callbacks run inside poll, so a record is printed before the next one is asked for.
+        for polled in range(POLL_RECORDS):
+            message = consumer.poll(0 if polled else POLL / 1000)
+            if message is None:
+                break
+            if message.error() is None:
+                processed.record(message.partition(), message.offset(), message.value())
+            elif message.error().fatal():
+                raise KafkaException(message.error())
+        commit()
+    commit()
+    consumer.close()
+    tell("closed")
