@@ -24,6 +24,7 @@ func main() {
 		Capabilities: records.Everything(),
 		Produce:      produce,
 		Consume:      consume,
+		Group:        group,
 	})
 }
 
