@@ -29,6 +29,7 @@ test-datahub: setup-test $(GATEWAY) ## a real file from kcat to pgQueue; pgQueue
 compat: setup-compat $(GATEWAY) ## the clients of all languages, Kafka's tools, franz-go's own tests, Kafka's answers
 	compat-tests/run.py --gateway $(GATEWAY) --quick --suites
 	compat-tests/differential/run.sh test $(GATEWAY)
+	compat-tests/readme/run.sh test $(GATEWAY)
 
 soak: setup-compat $(GATEWAY) ## the long loops
 	CHAOS_ROUNDS=500 cargo test -p cli --test it chaos -- --nocapture
