@@ -108,8 +108,8 @@ async def be_member(bootstrap, topic, name, assignor, instance_id):
     consumer.subscribe([topic], listener=member)
     await consumer.start()
     while not ends.ended():
+        batches = await consumer.getmany(timeout_ms=POLL, max_records=POLL_RECORDS)
         async with member.processing:
-            batches = await consumer.getmany(timeout_ms=POLL, max_records=POLL_RECORDS)
             for messages in batches.values():
                 for message in messages:
                     member.processed.record(message.partition, message.offset, message.value)
@@ -141,7 +141,7 @@ class Member(ConsumerRebalanceListener):
                 {TopicPartition(self.topic, partition): offset for partition, offset in offsets.items()}
             )
         except KafkaError as error:
-            self.processed.refused(error)
+            self.processed.refused(offsets, error)
         else:
             self.processed.committed(offsets)
 

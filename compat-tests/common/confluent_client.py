@@ -99,28 +99,40 @@ def group(bootstrap, topic, name, assignor, instance_id):
         "heartbeat.interval.ms": HEARTBEAT_INTERVAL,
         "max.poll.interval.ms": REBALANCE_TIMEOUT,
     }
+    processed = Processed()
+
+    def answered(error, partitions):
+        offsets = {partition.partition: partition.offset for partition in partitions}
+        error = error or next((partition.error for partition in partitions if partition.error), None)
+        if error is None:
+            processed.committed(offsets)
+        else:
+            processed.refused(offsets, error)
+
+    # The answer to a commit comes on the connection on which a rebalance is waited for: to wait for it would
+    # keep a cooperative member from reading.
+    settings["on_commit"] = answered
     if instance_id is not None:
         settings["group.instance.id"] = instance_id
-    consumer, processed = Consumer(settings), Processed()
+    consumer = Consumer(settings)
 
-    def commit():
-        offsets = [TopicPartition(topic, *pair) for pair in processed.to_commit().items()]
+    def commit(offsets, asynchronous=True):
         if not offsets:
             return
+        partitions = [TopicPartition(topic, *pair) for pair in offsets.items()]
         try:
-            results = consumer.commit(offsets=offsets, asynchronous=False)
+            results = consumer.commit(offsets=partitions, asynchronous=asynchronous)
         except KafkaException as error:
-            processed.refused(error)
-            return
-        for error in {result.error for result in results if result.error is not None}:
-            processed.refused(error)
-        processed.committed({result.partition: result.offset for result in results if result.error is None})
+            processed.refused(offsets, error)
+        else:
+            if not asynchronous:
+                answered(None, results)
 
     def assigned(_consumer, partitions):
         processed.assigned([partition.partition for partition in partitions])
 
     def revoked(_consumer, partitions):
-        commit()
+        commit(processed.all_to_commit(), asynchronous=False)
         processed.revoked([partition.partition for partition in partitions])
 
     def lost(_consumer, partitions):
@@ -138,7 +150,7 @@ def group(bootstrap, topic, name, assignor, instance_id):
                 processed.record(message.partition(), message.offset(), message.value())
             elif message.error().fatal():
                 raise KafkaException(message.error())
-        commit()
-    commit()
+        commit(processed.to_commit())
+    # What was processed is committed in `revoked`.
     consumer.close()
     tell("closed")

@@ -49,28 +49,41 @@ class Input:
 
 
 class Processed:
-    """The next offset of each partition whose records were printed and not committed yet."""
+    """What was printed and not committed yet, and the one commit whose answer is awaited."""
 
     def __init__(self):
-        self._next = {}
+        #: {partition: next offset}
+        self._next, self._asked = {}, None
 
     def record(self, partition, offset, value):
         tell("record", partition=partition, offset=offset, value=bytes(value).hex())
         self._next[partition] = offset + 1
 
     def to_commit(self):
+        """{} as long as an answer is awaited."""
+        return {} if self._asked else self.all_to_commit()
+
+    def all_to_commit(self):
+        """The answer to a commit before this one is not waited for any more."""
+        self._asked = dict(self._next) or None
         return dict(self._next)
 
     def committed(self, offsets):
+        """These were committed."""
+        if offsets != self._asked:
+            return
+        self._asked = None
         for partition, offset in sorted(offsets.items()):
             tell("committed", partition=partition, offset=offset)
             # What came in meanwhile stays.
             if self._next.get(partition) == offset:
                 del self._next[partition]
 
-    def refused(self, error):
-        # Whoever owns the partitions now reads them again; what stays ours is committed with the next poll.
-        tell("commit_failed", error=str(error) or type(error).__name__)
+    def refused(self, offsets, error):
+        """Whoever owns the partitions now reads them again; what stays ours is committed with the next poll."""
+        if offsets == self._asked:
+            self._asked = None
+            tell("commit_failed", error=str(error) or type(error).__name__)
 
     def assigned(self, partitions):
         tell("assigned", partitions=sorted(partitions))
@@ -79,3 +92,4 @@ class Processed:
         tell(event, partitions=sorted(partitions))
         for partition in partitions:
             self._next.pop(partition, None)
+        self._asked = None

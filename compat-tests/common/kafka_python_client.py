@@ -93,7 +93,7 @@ def group(assignors):
                 member.commit()
         except KeyboardInterrupt:
             pass  # the poll was waiting for a rebalance, see Input
-        member.commit()
+        member.commit_all()
         consumer.close()
         tell("closed")
 
@@ -108,7 +108,6 @@ class Member(ConsumerRebalanceListener):
         self.processed.assigned([partition.partition for partition in assigned])
 
     def on_partitions_revoked(self, revoked):
-        # A poll hands out what it has before it looks at the group: nothing is waiting for its commit here.
         if revoked:
             self.processed.revoked([partition.partition for partition in revoked])
 
@@ -117,17 +116,32 @@ class Member(ConsumerRebalanceListener):
             self.processed.revoked([partition.partition for partition in lost], "lost")
 
     def commit(self):
+        """Does not wait for the answer, which may come after a rebalance: a cooperative member reads on."""
         offsets = self.processed.to_commit()
+        if offsets:
+            self.consumer.commit_async(
+                self.positions(offsets), callback=lambda _offsets, answer: self.answered(offsets, answer)
+            )
+
+    def commit_all(self):
+        offsets = self.processed.all_to_commit()
         if not offsets:
             return
         try:
-            self.consumer.commit(
-                {TopicPartition(self.topic, partition): next_offset(offset) for partition, offset in offsets.items()}
-            )
+            self.consumer.commit(self.positions(offsets))
         except KafkaError as error:
-            self.processed.refused(error)
+            self.answered(offsets, error)
+        else:
+            self.answered(offsets, None)
+
+    def answered(self, offsets, answer):
+        if isinstance(answer, Exception):
+            self.processed.refused(offsets, answer)
         else:
             self.processed.committed(offsets)
+
+    def positions(self, offsets):
+        return {TopicPartition(self.topic, partition): next_offset(offset) for partition, offset in offsets.items()}
 
 
 def next_offset(offset):

@@ -19,7 +19,10 @@ main(
         **EVERYTHING,
         # Its producer refuses both of these; its consumer shows them.
         "produce": {"null_key_and_value": False, "null_header_values": False},
-        "group": {"assignors": list(ASSIGNORS), "static": True, "rebalance_events": True},
+        # Its poll returns nothing as long as a rebalance lasts, a cooperative one too.
+        "group": {
+            "assignors": list(ASSIGNORS), "static": True, "rebalance_events": True, "reads_in_rebalance": False,
+        },
     },
     produce, consume, group(ASSIGNORS),
 )

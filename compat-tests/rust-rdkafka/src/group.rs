@@ -1,9 +1,10 @@
 //! One member of a consumer group, until standard input ends.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::io::{Read, Write};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, mpsc};
 use std::time::Duration;
 
 use rdkafka::ClientContext;
@@ -45,12 +46,30 @@ pub fn run(bootstrap: &str, topic: &str, group: &str, assignor: &str, instance_i
         INPUT_ENDED.store(true, Ordering::Relaxed);
     });
     consumer.subscribe(&[topic])?;
-    while !INPUT_ENDED.load(Ordering::Relaxed) {
-        poll(&consumer)?;
-        consumer.context().commit(&consumer);
-    }
-    consumer.context().commit(&consumer);
-    drop(consumer); // leaves the group, after the last revocation
+    // The answer to a commit comes on the connection on which a rebalance is waited for, so waiting for it here
+    // would keep a cooperative member from reading. (CommitMode::Async has no answer: librdkafka gives it to a
+    // callback that rdkafka does not set.)
+    std::thread::scope(|scope| {
+        let (commits, to_commit) = mpsc::channel();
+        let committing = &consumer;
+        scope.spawn(move || {
+            for offsets in to_commit {
+                committing.context().commit(committing, &offsets);
+            }
+        });
+        while !INPUT_ENDED.load(Ordering::Relaxed) {
+            poll(&consumer)?;
+            if let Some(offsets) = consumer.context().processed().begin_commit() {
+                commits.send(offsets)?;
+            }
+        }
+        // Ends a commit that still waits, too. What was processed is committed in the last revocation.
+        consumer.close_queue()?;
+        while !consumer.closed() {
+            poll(&consumer)?;
+        }
+        Ok::<(), Box<dyn Error>>(())
+    })?;
     tell(&json!({"event": "closed"}));
     Ok(())
 }
@@ -68,7 +87,7 @@ fn poll(consumer: &BaseConsumer<Member>) -> Outcome {
                     "offset": message.offset(),
                     "value": to_hex(&message.payload().map(<[u8]>::to_vec)),
                 }));
-                consumer.context().processed().insert(message.partition(), message.offset() + 1);
+                consumer.context().processed().next.insert(message.partition(), message.offset() + 1);
             }
             Some(Err(KafkaError::MessageConsumptionFatal(error))) => return Err(error.into()),
             // The others go away by themselves, says librdkafka.
@@ -80,41 +99,69 @@ fn poll(consumer: &BaseConsumer<Member>) -> Outcome {
 
 struct Member {
     topic: String,
-    /// The next offset of each partition whose records were printed and not committed yet.
-    processed: Mutex<BTreeMap<i32, i64>>,
+    processed: Mutex<Processed>,
+}
+
+/// Both by partition: the next offset.
+#[derive(Default)]
+struct Processed {
+    /// What was printed and not committed yet.
+    next: BTreeMap<i32, i64>,
+    /// The commit whose answer is awaited.
+    asked: Option<BTreeMap<i32, i64>>,
+}
+
+impl Processed {
+    /// `None` as long as an answer is awaited.
+    fn begin_commit(&mut self) -> Option<BTreeMap<i32, i64>> {
+        if self.asked.is_some() { None } else { self.begin_last_commit() }
+    }
+
+    /// The answer to a commit before this one counts no more.
+    fn begin_last_commit(&mut self) -> Option<BTreeMap<i32, i64>> {
+        self.asked = (!self.next.is_empty()).then(|| self.next.clone());
+        self.asked.clone()
+    }
 }
 
 impl Member {
-    fn processed(&self) -> std::sync::MutexGuard<'_, BTreeMap<i32, i64>> {
+    fn processed(&self) -> MutexGuard<'_, Processed> {
         match self.processed.lock() {
             Ok(processed) => processed,
             Err(poisoned) => poisoned.into_inner(),
         }
     }
 
-    fn commit(&self, consumer: &BaseConsumer<Self>) {
-        let offsets = self.processed().clone();
-        if offsets.is_empty() {
-            return;
-        }
-        match self.try_commit(consumer, &offsets) {
-            Ok(()) => {
-                for (partition, offset) in offsets {
-                    tell(&json!({"event": "committed", "partition": partition, "offset": offset}));
-                }
-                self.processed().clear();
-            }
-            // Whoever owns the partitions now reads them again; what stays ours is committed later.
-            Err(error) => tell(&json!({"event": "commit_failed", "error": error.to_string()})),
-        }
+    fn commit(&self, consumer: &BaseConsumer<Self>, offsets: &BTreeMap<i32, i64>) {
+        let outcome = self.list(offsets).and_then(|list| consumer.commit(&list, CommitMode::Sync));
+        self.answered(offsets, outcome);
     }
 
-    fn try_commit(&self, consumer: &BaseConsumer<Self>, offsets: &BTreeMap<i32, i64>) -> KafkaResult<()> {
+    fn list(&self, offsets: &BTreeMap<i32, i64>) -> KafkaResult<TopicPartitionList> {
         let mut list = TopicPartitionList::new();
         for (&partition, &offset) in offsets {
             list.add_partition_offset(&self.topic, partition, Offset::Offset(offset))?;
         }
-        consumer.commit(&list, CommitMode::Sync)
+        Ok(list)
+    }
+
+    fn answered(&self, offsets: &BTreeMap<i32, i64>, outcome: KafkaResult<()>) {
+        let mut processed = self.processed();
+        if processed.asked.as_ref() != Some(offsets) {
+            return; // a later commit has taken its place
+        }
+        processed.asked = None;
+        match outcome {
+            Ok(()) => {
+                for (partition, offset) in offsets {
+                    tell(&json!({"event": "committed", "partition": partition, "offset": offset}));
+                }
+                // What came in meanwhile stays.
+                processed.next.retain(|partition, next| offsets.get(partition) != Some(next));
+            }
+            // Whoever owns the partitions now reads them again; what stays ours is committed later.
+            Err(error) => tell(&json!({"event": "commit_failed", "error": error.to_string()})),
+        }
     }
 }
 
@@ -128,11 +175,14 @@ impl ConsumerContext for Member {
             }
             Rebalance::Revoke(list) => {
                 let lost = consumer.assignment_lost();
-                if !lost {
-                    self.commit(consumer);
+                let offsets = self.processed().begin_last_commit();
+                if let Some(offsets) = offsets.filter(|_| !lost) {
+                    self.commit(consumer, &offsets);
                 }
                 let partitions = partitions(list);
-                self.processed().retain(|partition, _| !partitions.contains(partition));
+                let mut processed = self.processed();
+                processed.asked = None;
+                processed.next.retain(|partition, _| !partitions.contains(partition));
                 let event = if lost { "lost" } else { "revoked" };
                 tell(&json!({"event": event, "partitions": partitions}));
             }
