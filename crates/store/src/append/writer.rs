@@ -121,6 +121,7 @@ impl Writer {
                 item.memory.next_seq = placed.next_seq;
                 if placed.bytes > 0 {
                     self.store.hub().appended(item.partition, placed.next_seq - 1, placed.bytes);
+                    self.store.hint_appended(item.partition);
                 }
                 for (pending, verdict) in item.pending.drain(..).zip(placed.verdicts) {
                     let _ = pending.reply.send(verdict);

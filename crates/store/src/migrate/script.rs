@@ -67,8 +67,12 @@ static PGQUEUE_DATAHUB: Script = script!("V001__pgqueue.datahub.sql");
 pub(super) static FIRST: [&Script; 2] = [&PGQUEUE_LEAN, &PGQUEUE_DATAHUB];
 
 /// Applied once each, in this order, after the pgQueue tables are there.
-pub(super) static VERSIONED: [Script; 3] =
-    [script!("V002__gateway.sql"), script!("V003__groups.sql"), script!("V004__kafka_partition_lease.sql")];
+pub(super) static VERSIONED: [Script; 4] = [
+    script!("V002__gateway.sql"),
+    script!("V003__groups.sql"),
+    script!("V004__kafka_partition_lease.sql"),
+    script!("V005__leadership.sql"),
+];
 
 /// Applied after those, again whenever their text changes.
 pub(super) static REPEATABLE: [Script; 3] =

@@ -66,7 +66,7 @@ impl Store {
         if offset == bounds.high_watermark {
             return Ok(Fetched { records: Bytes::new(), bounds });
         }
-        let range = self.read_range(partition, offset, limit, bounds.leader_epoch).await?;
+        let range = self.read_range(partition, offset, limit).await?;
         if range.first_offset != Some(offset) {
             // Records are missing here: a gap inside the log is legal, but if retention has passed
             // the offset the client has to know.
@@ -86,14 +86,8 @@ impl Store {
 
     /// Asks for about as many rows as fit, by what the partition's rows were last seen to weigh, and
     /// for more where that was too few.
-    async fn read_range(
-        &self,
-        partition: PartitionKey,
-        offset: i64,
-        limit: ReadLimit,
-        leader_epoch: i32,
-    ) -> Result<Range, StoreError> {
-        let mut range = RangeBuilder::new(leader_epoch, limit);
+    async fn read_range(&self, partition: PartitionKey, offset: i64, limit: ReadLimit) -> Result<Range, StoreError> {
+        let mut range = RangeBuilder::new(self.leader_epoch(), limit);
         let mut connection = self.acquire().await?;
         let mut row_bytes = self.hub().row_bytes(partition);
         loop {
