@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,6 +19,11 @@ var balancers = map[string]kgo.GroupBalancer{
 	"roundrobin":         kgo.RoundRobinBalancer(),
 	"cooperative-sticky": kgo.CooperativeStickyBalancer(),
 }
+
+// joinPatience is how long a commit after a poll may take: the client holds commits
+// back while it joins, and a cooperative member is to read on meanwhile. What was not
+// committed is committed after the next poll.
+const joinPatience = time.Second
 
 // member holds what was processed and is not committed. BlockRebalanceOnPoll lets
 // polls and callbacks never run at the same time, so it needs no lock.
@@ -68,7 +74,7 @@ func group(ctx context.Context, told records.Member) error {
 			m.Record(record.Partition, record.Offset, record.Value)
 			m.pending[record.Partition] = kgo.EpochOffset{Epoch: record.LeaderEpoch, Offset: record.Offset + 1}
 		})
-		m.commit(client)
+		m.commit(client, joinPatience)
 		client.AllowRebalance()
 	}
 	return nil
@@ -79,7 +85,7 @@ func (m *member) assigned(_ context.Context, _ *kgo.Client, added map[string][]i
 }
 
 func (m *member) revoked(_ context.Context, client *kgo.Client, taken map[string][]int32) {
-	m.commit(client)
+	m.commit(client, records.CommitTimeout)
 	m.forget(taken[m.Topic])
 	m.Revoked(taken[m.Topic])
 }
@@ -96,11 +102,11 @@ func (m *member) forget(partitions []int32) {
 	}
 }
 
-func (m *member) commit(client *kgo.Client) {
+func (m *member) commit(client *kgo.Client, patience time.Duration) {
 	if len(m.pending) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), records.CommitTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 
 	offsets := map[string]map[int32]kgo.EpochOffset{m.Topic: m.pending}

@@ -49,9 +49,11 @@ func Everything() Capabilities {
 		Timestamps:       true,
 		MaxValueBytes:    900 * 1024,
 		Group: Group{
-			Assignors:       []string{"range", "roundrobin", "cooperative-sticky"},
-			Static:          true,
-			RebalanceEvents: true,
+			Assignors:        []string{"range", "roundrobin", "cooperative-sticky"},
+			Static:           true,
+			RebalanceEvents:  true,
+			Mixed:            true,
+			ReadsInRebalance: true,
 		},
 	}
 }

@@ -35,6 +35,13 @@ type Group struct {
 	Static bool `json:"static"`
 	// RebalanceEvents tells that assigned and revoked are printed.
 	RebalanceEvents bool `json:"rebalance_events"`
+	// Mixed tells that it can be in one group with every other client.
+	Mixed bool `json:"mixed"`
+	// ReadsInRebalance tells that a cooperative rebalance does not keep it from
+	// reading. A synchronous commit does so in the Go clients: it waits for the end.
+	ReadsInRebalance bool `json:"reads_in_rebalance"`
+	// ReadsInRebalance tells that a cooperative rebalance does not keep it from reading.
+	ReadsInRebalance bool `json:"reads_in_rebalance"`
 }
 
 // Member is one member to be: which group it joins, and where it tells what happens.

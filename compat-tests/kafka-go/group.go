@@ -21,6 +21,7 @@ func abilities() records.Capabilities {
 	able := records.Everything()
 	able.Group.Assignors = []string{"range", "roundrobin"}
 	able.Group.Static = false
+	able.Group.Mixed = false
 	return able
 }
 

@@ -27,6 +27,7 @@ GROUP = {
     "static": False,  # it can be given a group.instance.id
     "rebalance_events": False,  # it tells what it is assigned, and what it loses
     "reads_in_rebalance": True,  # a cooperative rebalance does not keep it from reading
+    "mixed": True,  # it can be in one group with every other client
     "commits_after_processing": True,  # it commits no record that it has not printed
 }
 # The finer ones, and what holds where a client says nothing about them.

@@ -21,7 +21,7 @@ FAULTS = 20
 #: Seconds of a rebalance in which a member must have told the server that it takes part: two heartbeats, and more.
 KNOWN_TO_ALL = 1.2
 #: In which a member must have read something in such a rebalance.
-READ_ON_SECONDS = 2
+READ_ON_SECONDS = 3
 #: How often a scenario may try to meet with the state that it is about, before the machine is too slow for it.
 ATTEMPTS = 5
 
@@ -53,7 +53,7 @@ def run(clients, bootstrap, quick, tally):
 def scenarios(clients, quick):
     """(title, function, assignor, arguments…) of each."""
     having = {
-        assignor: [client for client in clients if assignor in client.group_claim["assignors"]]
+        assignor: [c for c in clients if assignor in c.group_claim["assignors"] and c.group_claim["mixed"]]
         for assignor in (COMMON, COOPERATIVE)
     }
     if len(having[COMMON]) > 1:

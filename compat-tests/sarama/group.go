@@ -19,6 +19,14 @@ var strategies = map[string]func() sarama.BalanceStrategy{
 	"cooperative-sticky": sarama.NewBalanceStrategyCooperativeSticky,
 }
 
+// abilities: sarama's Commit waits for the answer on the connection on which the
+// coordinator holds back the answer to its JoinGroup.
+func abilities() records.Capabilities {
+	able := records.Everything()
+	able.Group.ReadsInRebalance = false
+	return able
+}
+
 // retryPause is between two calls of Consume when the first one failed.
 const retryPause = 500 * time.Millisecond
 

@@ -21,7 +21,7 @@ var codecs = map[string]sarama.CompressionCodec{
 
 func main() {
 	records.Main(records.Client{
-		Capabilities: records.Everything(),
+		Capabilities: abilities(),
 		Produce:      produce,
 		Consume:      consume,
 		Group:        group,
