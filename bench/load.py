@@ -84,7 +84,7 @@ class Sizes:
     java_records: int = 1_000_000
     cold_records: int = 2_000_000
     producers: int = 200
-    window_seconds: int = 15
+    window_seconds: int = 10
     latency_seconds: int = 15
     end_to_end_warm_up_seconds: int = 10
     end_to_end_seconds: int = 60

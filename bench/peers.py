@@ -50,7 +50,7 @@ class Gateway(Server):
         return self
 
     def __exit__(self, *failure):
-        self.bench.resident.append(self.memory.stop())
+        self.bench.resident.append(max(self.memory.stop()))
         self.process.__exit__(*failure)
 
     def cpu_seconds(self):

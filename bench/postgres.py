@@ -109,7 +109,8 @@ class Postgres:
         self.sql("postgres", f"DROP DATABASE {database} WITH (FORCE)")
 
     def settle(self, most_seconds=120):
-        """Leaves nothing for the next measurement to pay: dirty pages written, no autovacuum at work."""
+        """Leaves nothing for the next measurement to pay: dirty pages written, Kafka's too, no autovacuum at work."""
+        os.sync()
         self.sql("postgres", "CHECKPOINT")
         deadline = time.monotonic() + most_seconds
         while time.monotonic() < deadline:

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -28,7 +29,7 @@ class Bench:
     def __init__(self, gateway, sizes, tools, postgres, kafka):
         self.gateway, self.sizes, self.postgres, self.kafka = gateway, sizes, postgres, kafka
         self.clients = Clients(tools)
-        #: Samples of the resident memory of each gateway that has run, in bytes.
+        #: The highest resident memory of each gateway of the present load, in bytes.
         self.resident = []
         self.extras = {}
 
@@ -51,9 +52,11 @@ def main():
         about = {**facts(bench.gateway), "postgres": bench.postgres.version(), "settings": SETTINGS, "rounds": asked.rounds,
                  "sizes": "quick" if asked.quick else "full"}
         for load in chosen:
-            results[load.name] = {**about, "seconds": 0, "lanes": measure(bench, load, asked.rounds)}
-            results[load.name]["seconds"] = round(time.monotonic() - bench.started)
-            results[load.name]["extra"] = bench.extras.get(load.name, {})
+            started = time.monotonic()
+            bench.resident.clear()
+            lanes = measure(bench, load, asked.rounds)
+            results[load.name] = {**about, "lanes": lanes, "extra": bench.extras.get(load.name, {}),
+                                  "resident_mb": max(bench.resident) / 1e6, "seconds": round(time.monotonic() - started)}
             write(asked.out, results)
     report.write(asked.out, results)
     run([python(), ROOT / "bench/plots.py", asked.out], ROOT)
@@ -75,7 +78,8 @@ def arguments():
 
 @contextlib.contextmanager
 def bench_of(gateway, sizes, with_kafka):
-    """Everything started, and stopped again."""
+    """Everything started, and stopped again, also when we are."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     WORK.mkdir(parents=True, exist_ok=True)
     tools = Tools(with_java=with_kafka)
     with contextlib.ExitStack() as stack:
@@ -96,11 +100,11 @@ def warm_up(bench):
 
 def measure(bench, load, rounds):
     """Lane → what each round measured. The lanes take turns."""
-    bench.started = time.monotonic()
     found = {}
     with load.prepared(bench) as prepared:
         for number in range(min(rounds, load.most_rounds)):
             for lane in load.lanes(bench):
+                bench.postgres.settle()
                 measured = load.measure(bench, lane, prepared)
                 found.setdefault(lane, []).append(measured)
                 shown = ", ".join(f"{name} {value:,.6g}" for name, value in measured.items() if isinstance(value, (int, float)))

@@ -37,7 +37,7 @@ class ColdRead(Load):
     def measure(self, bench, lane, topics):
         if lane == "floor":
             bench.postgres.settle()
-            return {"records_per_s": copy_out(bench, "cold_read", topics["gateway"])}
+            return {"records_per_s": copy_out(bench, "cold_read", topics["gateway"]), "records": bench.sizes.cold_records}
         if lane.startswith("kafka"):
             return self.read(bench, bench.kafka, topics["kafka"], lane)
         with Gateway(bench, "cold_read") as gateway:
@@ -55,7 +55,7 @@ class ColdRead(Load):
         gateway, floor = (found.median(lane, "records_per_s") for lane in ("gateway", "floor"))
         more = [(lane, found.median(lane, "records_per_s")) for lane in ("kafka", "gateway, Java", "kafka, Java")]
         return [Row(
-            load="cold read of 100 B rows by one consumer", figure=f"≥ {self.limit} × COPY TO of the same rows",
+            load=f"cold read of {thousands(found.median('floor', 'records'))} rows of 100 B by one consumer", figure=f"≥ {self.limit} × COPY TO of the same rows",
             limit=self.limit, at_least=True, value=found.ratio("records_per_s", "gateway", "floor"), unit="×",
             behind=f"{thousands(gateway)} records/s, COPY TO {thousands(floor)}",
             peers=listed(*((lane, value, f"{thousands(value)}/s ({times(gateway / value)})")
