@@ -37,9 +37,6 @@ type Group struct {
 	RebalanceEvents bool `json:"rebalance_events"`
 	// Mixed tells that it can be in one group with every other client.
 	Mixed bool `json:"mixed"`
-	// ReadsInRebalance tells that a cooperative rebalance does not keep it from
-	// reading. A synchronous commit does so in the Go clients: it waits for the end.
-	ReadsInRebalance bool `json:"reads_in_rebalance"`
 	// ReadsInRebalance tells that a cooperative rebalance does not keep it from reading.
 	ReadsInRebalance bool `json:"reads_in_rebalance"`
 }
