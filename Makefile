@@ -34,6 +34,7 @@ compat: setup-compat $(GATEWAY) ## the clients of all languages, Kafka's tools, 
 soak: setup-compat $(GATEWAY) ## the long loops
 	CHAOS_ROUNDS=500 cargo test -p cli --test it chaos -- --nocapture
 	compat-tests/run.py --gateway $(GATEWAY) --suites
+	GROUP_TURNS=40 compat-tests/datahub/run.sh all $(GATEWAY)
 
 lint:
 	cargo fmt --all --check
