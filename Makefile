@@ -5,7 +5,7 @@ GATEWAY := target/debug/pgqueue-gateway
 CLIENTS := rust-rdkafka,confluent-kafka,kafka-python,kafka-python-2.0.2,aiokafka,kcat
 
 .PHONY: dev lint test test-rust test-runner test-clients test-datahub
-.PHONY: compat compat-clients compat-differential soak setup-test setup-compat
+.PHONY: compat compat-clients compat-differential soak bench bench-smoke profile setup-test setup-compat
 
 dev: ## a private Postgres and the gateway on 127.0.0.1:9092
 	@scripts/setup.sh dev
@@ -29,10 +29,27 @@ test-datahub: setup-test $(GATEWAY) ## a real file from kcat to pgQueue; pgQueue
 compat: setup-compat $(GATEWAY) ## the clients of all languages, Kafka's tools, franz-go's own tests, Kafka's answers
 	compat-tests/run.py --gateway $(GATEWAY) --quick --suites
 	compat-tests/differential/run.sh test $(GATEWAY)
+	compat-tests/readme/run.sh test $(GATEWAY)
 
 soak: setup-compat $(GATEWAY) ## the long loops
 	CHAOS_ROUNDS=500 cargo test -p cli --test it chaos -- --nocapture
 	compat-tests/run.py --gateway $(GATEWAY) --suites
+	GROUP_TURNS=40 compat-tests/datahub/run.sh all $(GATEWAY)
+
+bench: ## each load against the gateway, Postgres alone and Apache Kafka; writes docs/bench
+	@scripts/setup.sh bench
+	cargo build --release -p cli
+	bench/run.py $(BENCH)
+
+bench-smoke: setup-test $(GATEWAY) ## a few ratios of it within a minute and a half, in a debug build
+	bench/smoke.py --gateway $(GATEWAY)
+
+# Frame pointers, so that perf can walk the stack for little; a directory of its own, so that the
+# release build is not made anew.
+profile: ## flame graphs of the gateway while producing and consuming, and Postgres' share
+	@scripts/setup.sh profile
+	RUSTFLAGS="-C force-frame-pointers=yes" cargo build --profile profiling -p cli --target-dir target/frame-pointers
+	bench/flame.py --gateway target/frame-pointers/profiling/pgqueue-gateway
 
 lint:
 	cargo fmt --all --check

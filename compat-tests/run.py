@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE))
 
-from runner import matrix, suites  # noqa: E402
+from runner import groups, matrix, suites  # noqa: E402
 from runner.client import Failed  # noqa: E402
 from runner.gateway import dev_gateway  # noqa: E402
 
@@ -60,8 +60,11 @@ def main():
     tally = matrix.Tally()
     try:
         with server(options, work) as bootstrap:
-            folders = [HERE / name for name in options.clients]
-            matrix.run(folders, bootstrap, work, options.quick, options.jobs, tally)
+            clients = matrix.build_all([HERE / name for name in options.clients], work, tally)
+            if options.records:
+                matrix.run(clients, bootstrap, work, options.quick, options.jobs, tally)
+            if options.groups:
+                groups.run(clients, bootstrap, options.quick, tally)
             if options.suites:
                 for name, verb in SUITES.items():
                     suites.run(HERE / name, verb, bootstrap, work, tally)
@@ -89,7 +92,10 @@ def parse_options():
     which.add_argument("--bootstrap", default="127.0.0.1:9092", help="HOST:PORT of the server (%(default)s)")
     which.add_argument("--gateway", metavar="BINARY", help="start `BINARY dev` for the run, with data of its own")
     parser.add_argument("--clients", type=names, default=CLIENTS, help="only these, with commas between")
-    parser.add_argument("--quick", action="store_true", help="fewer and smaller records")
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller records, fewer groups")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--groups-only", dest="records", action="store_false", help="only consumer groups")
+    only.add_argument("--no-groups", dest="groups", action="store_false", help="no consumer groups")
     parser.add_argument("--suites", action="store_true", help=f"then {', '.join(map(' '.join, SUITES.items()))}")
     parser.add_argument("--jobs", type=int, default=2, help="clients at work at the same time (%(default)s)")
     return parser.parse_args()

@@ -5,6 +5,8 @@
 #   scripts/setup.sh dev     C compiler, PostgreSQL server
 #   scripts/setup.sh test    and Python with venv, kcat
 #   scripts/setup.sh compat  and a JDK with Maven, Go, Node.js
+#   scripts/setup.sh bench   as dev, and pgbench, Python with venv, a JDK with Maven
+#   scripts/setup.sh profile as dev, and perf, Python with venv
 set -euo pipefail
 
 missing=()
@@ -25,10 +27,14 @@ need_dev() {
     need_postgres
 }
 
-need_test() {
-    need_dev
+need_python() {
     need python3 python3
     python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing+=(python3-venv)
+}
+
+need_test() {
+    need_dev
+    need_python
     need kcat kcat
     need psql postgresql-client
 }
@@ -42,9 +48,25 @@ need_compat() {
     need npm npm
 }
 
+need_bench() {
+    need_dev
+    need_python
+    need psql postgresql-client
+    need pgbench postgresql
+    need javac default-jdk-headless
+    need mvn maven
+}
+
+need_profile() {
+    need_dev
+    need_python
+    need psql postgresql-client
+    need perf linux-perf
+}
+
 case "${1:-}" in
-    dev | test | compat) "need_$1" ;;
-    *) echo "usage: scripts/setup.sh dev|test|compat" >&2; exit 2 ;;
+    dev | test | compat | bench | profile) "need_$1" ;;
+    *) echo "usage: scripts/setup.sh dev|test|compat|bench|profile" >&2; exit 2 ;;
 esac
 
 command -v cargo >/dev/null 2>&1 || {

@@ -2,9 +2,17 @@
 
 import asyncio
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from aiokafka.errors import KafkaError
 
+from group_member import (
+    HEARTBEAT_INTERVAL, POLL, POLL_RECORDS, REBALANCE_TIMEOUT, SESSION_TIMEOUT, Input, Processed, tell,
+)
 from pyclient import EVERYTHING, PATIENCE, Read, main
+
+ASSIGNORS = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
 
 
 def produce(bootstrap, topic, codec, records):
@@ -78,5 +86,73 @@ def read_of(message):
     )
 
 
-# The producer asserts that one of the two is there.
-main({**EVERYTHING, "produce": {"null_key_and_value": False}}, produce, consume)
+def group(bootstrap, topic, name, assignor, instance_id):
+    asyncio.run(be_member(bootstrap, topic, name, assignor, instance_id))
+
+
+async def be_member(bootstrap, topic, name, assignor, instance_id):
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=bootstrap,
+        group_id=name,
+        group_instance_id=instance_id,
+        partition_assignment_strategy=[ASSIGNORS[assignor]],
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        session_timeout_ms=SESSION_TIMEOUT,
+        heartbeat_interval_ms=HEARTBEAT_INTERVAL,
+        rebalance_timeout_ms=REBALANCE_TIMEOUT,
+        max_poll_interval_ms=REBALANCE_TIMEOUT,
+    )
+    member = Member(consumer, topic)
+    ends = Input()
+    consumer.subscribe([topic], listener=member)
+    await consumer.start()
+    while not ends.ended():
+        batches = await consumer.getmany(timeout_ms=POLL, max_records=POLL_RECORDS)
+        async with member.processing:
+            for messages in batches.values():
+                for message in messages:
+                    member.processed.record(message.partition, message.offset, message.value)
+            await member.commit()
+    await consumer.stop()
+    tell("closed")
+
+
+class Member(ConsumerRebalanceListener):
+    def __init__(self, consumer, topic):
+        self.consumer, self.topic, self.processed = consumer, topic, Processed()
+        #: The client rebalances beside the loop: a revocation waits until the records of a poll are committed.
+        self.processing = asyncio.Lock()
+
+    async def on_partitions_assigned(self, assigned):
+        self.processed.assigned([partition.partition for partition in assigned])
+
+    async def on_partitions_revoked(self, revoked):
+        async with self.processing:
+            if revoked:
+                self.processed.revoked([partition.partition for partition in revoked])
+
+    async def commit(self):
+        offsets = self.processed.to_commit()
+        if not offsets:
+            return
+        try:
+            await self.consumer.commit(
+                {TopicPartition(self.topic, partition): offset for partition, offset in offsets.items()}
+            )
+        except KafkaError as error:
+            self.processed.refused(offsets, error)
+        else:
+            self.processed.committed(offsets)
+
+
+main(
+    {
+        **EVERYTHING,
+        # The producer asserts that one of the two is there.
+        "produce": {"null_key_and_value": False},
+        # It has no cooperative assignor.
+        "group": {"assignors": list(ASSIGNORS), "static": True, "rebalance_events": True},
+    },
+    produce, consume, group,
+)

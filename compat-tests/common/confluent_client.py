@@ -2,6 +2,9 @@
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from group_member import (
+    HEARTBEAT_INTERVAL, POLL, POLL_RECORDS, REBALANCE_TIMEOUT, SESSION_TIMEOUT, Input, Processed, tell,
+)
 from pyclient import PATIENCE, Read
 
 
@@ -82,3 +85,72 @@ def consume(bootstrap, topic):
         if message.offset() + 1 >= ends[partition][1]:
             del ends[partition]
     consumer.close()
+
+
+def group(bootstrap, topic, name, assignor, instance_id):
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": name,
+        "partition.assignment.strategy": assignor,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+        "isolation.level": "read_uncommitted",
+        "session.timeout.ms": SESSION_TIMEOUT,
+        "heartbeat.interval.ms": HEARTBEAT_INTERVAL,
+        "max.poll.interval.ms": REBALANCE_TIMEOUT,
+    }
+    processed = Processed()
+
+    def answered(error, partitions):
+        offsets = {partition.partition: partition.offset for partition in partitions}
+        error = error or next((partition.error for partition in partitions if partition.error), None)
+        if error is None:
+            processed.committed(offsets)
+        else:
+            processed.refused(offsets, error)
+
+    # The answer to a commit comes on the connection on which a rebalance is waited for: to wait for it would
+    # keep a cooperative member from reading.
+    settings["on_commit"] = answered
+    if instance_id is not None:
+        settings["group.instance.id"] = instance_id
+    consumer = Consumer(settings)
+
+    def commit(offsets, asynchronous=True):
+        if not offsets:
+            return
+        partitions = [TopicPartition(topic, *pair) for pair in offsets.items()]
+        try:
+            results = consumer.commit(offsets=partitions, asynchronous=asynchronous)
+        except KafkaException as error:
+            processed.refused(offsets, error)
+        else:
+            if not asynchronous:
+                answered(None, results)
+
+    def assigned(_consumer, partitions):
+        processed.assigned([partition.partition for partition in partitions])
+
+    def revoked(_consumer, partitions):
+        commit(processed.all_to_commit(), asynchronous=False)
+        processed.revoked([partition.partition for partition in partitions])
+
+    def lost(_consumer, partitions):
+        processed.revoked([partition.partition for partition in partitions], "lost")
+
+    ends = Input()
+    consumer.subscribe([topic], on_assign=assigned, on_revoke=revoked, on_lost=lost)
+    while not ends.ended():
+        # The callbacks run inside poll, so a record is printed before the next one is asked for.
+        for polled in range(POLL_RECORDS):
+            message = consumer.poll(0 if polled else POLL / 1000)
+            if message is None:
+                break
+            if message.error() is None:
+                processed.record(message.partition(), message.offset(), message.value())
+            elif message.error().fatal():
+                raise KafkaException(message.error())
+        commit(processed.to_commit())
+    # What was processed is committed in `revoked`.
+    consumer.close()
+    tell("closed")

@@ -1,8 +1,9 @@
 """The verbs of the contract (README.md) for clients that are driven from Python.
 
-A client gives its capabilities and two functions:
+A client gives its capabilities and three functions:
     produce(bootstrap, topic, codec, records)   returns when every record is acknowledged, or raises
     consume(bootstrap, topic)                   yields a Read per record, per partition in offset order
+    group(bootstrap, topic, name, assignor, instance_id)   one member, with the help of group_member.py
 """
 
 import json
@@ -47,7 +48,7 @@ class Read(NamedTuple):
     timestamp: int
 
 
-def main(capabilities, produce, consume):
+def main(capabilities, produce, consume, group):
     arguments = sys.argv[1:]
     if arguments == ["capabilities"]:
         print(json.dumps(capabilities))
@@ -59,8 +60,13 @@ def main(capabilities, produce, consume):
         for read in consume(*arguments[1:]):
             sys.stdout.write(line_of(read))
         sys.stdout.flush()
+    elif len(arguments) in (5, 6) and arguments[0] == "group":
+        group(*arguments[1:5], arguments[5] if len(arguments) == 6 else None)
     else:
-        sys.exit("usage: run.sh build | capabilities | produce BOOTSTRAP TOPIC CODEC FILE | consume BOOTSTRAP TOPIC")
+        sys.exit(
+            "usage: run.sh build | capabilities | produce BOOTSTRAP TOPIC CODEC FILE | consume BOOTSTRAP TOPIC"
+            " | group BOOTSTRAP TOPIC GROUP ASSIGNOR [INSTANCE_ID]"
+        )
 
 
 def record_of(line):

@@ -54,7 +54,9 @@ def serve(binary, context, profile, log):
     return Gateway(
         binary,
         ["serve", "--database-url", context.database_url, "--schema", context.schema,
-         "--table-prefix", context.prefix, "--schema-profile", profile],
+         "--table-prefix", context.prefix, "--schema-profile", profile,
+         # Groups have no other members to wait for.
+         "--group-initial-rebalance-delay-ms", "0"],
         log,
     )
 

@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import both_ways  # noqa: E402, F401
 import concurrent_writers  # noqa: E402, F401
+import one_group  # noqa: E402, F401
 import pgqueue_alone  # noqa: E402, F401
 import schema_again  # noqa: E402, F401
 from harness import Tally  # noqa: E402

@@ -25,6 +25,7 @@ func main() {
 		Capabilities: records.Everything(),
 		Produce:      produce,
 		Consume:      consume,
+		Group:        group,
 	})
 }
 

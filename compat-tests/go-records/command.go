@@ -1,6 +1,7 @@
 package records
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -29,7 +30,8 @@ type Capabilities struct {
 	EmptyValue       bool     `json:"empty_value"`
 	Timestamps       bool     `json:"timestamps"`
 	// MaxValueBytes is the largest record value in bytes.
-	MaxValueBytes int `json:"max_value_bytes"`
+	MaxValueBytes int   `json:"max_value_bytes"`
+	Group         Group `json:"group"`
 }
 
 // Everything is the Capabilities of a client without restrictions.
@@ -46,6 +48,13 @@ func Everything() Capabilities {
 		EmptyValue:       true,
 		Timestamps:       true,
 		MaxValueBytes:    900 * 1024,
+		Group: Group{
+			Assignors:        []string{"range", "roundrobin", "cooperative-sticky"},
+			Static:           true,
+			RebalanceEvents:  true,
+			Mixed:            true,
+			ReadsInRebalance: true,
+		},
 	}
 }
 
@@ -58,6 +67,9 @@ type Client struct {
 	// Consume assigns every partition of the topic, asks for the end offsets
 	// once, and emits what lies before them in offset order per partition.
 	Consume func(bootstrap, topic string, emit func(Record) error) error
+	// Group joins, processes and commits until ctx ends, and then closes the
+	// consumer in order.
+	Group func(ctx context.Context, member Member) error
 }
 
 // Main runs the verb on the command line and ends the process.
@@ -76,8 +88,11 @@ func run(client Client, args []string) error {
 		return produce(client, args[1], args[2], args[3], args[4])
 	case len(args) == 3 && args[0] == "consume":
 		return consume(client, args[1], args[2])
+	case (len(args) == 5 || len(args) == 6) && args[0] == "group":
+		return group(client, args[1:])
 	default:
-		return fmt.Errorf("usage: capabilities | produce BOOTSTRAP TOPIC CODEC FILE | consume BOOTSTRAP TOPIC")
+		return fmt.Errorf("usage: capabilities | produce BOOTSTRAP TOPIC CODEC FILE | consume BOOTSTRAP TOPIC" +
+			" | group BOOTSTRAP TOPIC GROUP ASSIGNOR [INSTANCE_ID]")
 	}
 }
 

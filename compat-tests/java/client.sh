@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The verbs of every folder that runs RecordClient: client.sh FOLDER VERB [ARGUMENT...]
+# The verbs of every folder that runs RecordClient and GroupMember: client.sh FOLDER VERB [ARGUMENT...]
 # FOLDER/pom.xml pins the kafka-clients release.
 set -euo pipefail
 
@@ -11,26 +11,32 @@ source "$here/jars.sh"
 
 build() {
   fetch_jars "$folder" "$work"
-  local source=$here/src/RecordClient.java
   # The jars matter too: a release with another API has to be compiled against.
-  if [[ ! $work/classes/RecordClient.class -nt $source ]] ||
-    [[ ! $work/classes/RecordClient.class -nt $work/pom.fetched ]]; then
-    javac --release 17 -Xlint:all -Werror -d "$work/classes" -cp "$work/jars/*" "$source"
-  fi
+  local source
+  for source in "$here"/src/*.java "$work/pom.fetched"; do
+    [[ $work/compiled -nt $source ]] && continue
+    rm -rf "$work/classes" "$work/compiled"
+    javac --release 17 -Xlint:all -Werror -d "$work/classes" -cp "$work/jars/*" "$here"/src/*.java
+    touch "$work/compiled"
+    break
+  done
+}
+
+run() {
+  exec java -Xms32m -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
+    -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
+    -cp "$work/classes:$work/jars/*" "$@"
 }
 
 capabilities() {
   cat <<'JSON'
-{"codecs": ["none", "gzip", "snappy", "lz4", "zstd"], "binary": true, "headers": true, "null_header_values": true, "duplicate_headers": true, "null_key": true, "empty_key": true, "null_value": true, "empty_value": true, "timestamps": true, "max_value_bytes": 921600}
+{"codecs": ["none", "gzip", "snappy", "lz4", "zstd"], "binary": true, "headers": true, "null_header_values": true, "duplicate_headers": true, "null_key": true, "empty_key": true, "null_value": true, "empty_value": true, "timestamps": true, "max_value_bytes": 921600, "group": {"assignors": ["range", "roundrobin", "cooperative-sticky"], "static": true, "rebalance_events": true}}
 JSON
 }
 
 case "$verb" in
   build) build ;;
   capabilities) capabilities ;;
-  *)
-    exec java -Xms32m -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
-      -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
-      -cp "$work/classes:$work/jars/*" RecordClient "${@:2}"
-    ;;
+  group) run GroupMember "${@:3}" ;;
+  *) run RecordClient "${@:2}" ;;
 esac

@@ -17,10 +17,6 @@ import (
 // whole (KIP-74).
 const fetchBytes = 10 << 20
 
-// fetchWait is how long the server may wait for records. Closing a Reader waits
-// for its pending Fetch.
-const fetchWait = 250 * time.Millisecond
-
 // fetchPartition emits the records of the range with Client.Fetch.
 func fetchPartition(client *kafka.Client, topic string, r kafka.PartitionOffsets, emit func(records.Record) error) error {
 	next := r.FirstOffset
@@ -59,7 +55,7 @@ func fetchFrom(client *kafka.Client, topic string, partition int, offset int64) 
 		Offset:    offset,
 		MinBytes:  1,
 		MaxBytes:  fetchBytes,
-		MaxWait:   fetchWait,
+		MaxWait:   records.FetchWait,
 	})
 	if err != nil {
 		return nil, err

@@ -23,9 +23,10 @@ var codecs = map[string]kafka.Compression{
 
 func main() {
 	records.Main(records.Client{
-		Capabilities: records.Everything(),
+		Capabilities: abilities(),
 		Produce:      produce,
 		Consume:      consume,
+		Group:        group,
 	})
 }
 
@@ -142,7 +143,7 @@ func consumePartition(bootstrap string, client *kafka.Client, topic string, r ka
 		Partition: r.Partition,
 		MinBytes:  1,
 		MaxBytes:  fetchBytes,
-		MaxWait:   fetchWait,
+		MaxWait:   records.FetchWait,
 	})
 	defer reader.Close()
 	if err := reader.SetOffset(r.FirstOffset); err != nil {

@@ -13,9 +13,22 @@ if sys.version_info >= (3, 12):
     sys.modules["kafka.vendor.six"] = six
     sys.modules["kafka.vendor.six.moves"] = six.moves
 
-from kafka_python_client import consume, produce  # noqa: E402
+from kafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: E402
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor  # noqa: E402
+
+from kafka_python_client import consume, group, produce  # noqa: E402
 
 from pyclient import EVERYTHING, main  # noqa: E402
 
-# Its producer refuses both of these; its consumer shows them.
-main({**EVERYTHING, "produce": {"null_key_and_value": False, "null_header_values": False}}, produce, consume)
+ASSIGNORS = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
+
+main(
+    {
+        **EVERYTHING,
+        # Its producer refuses both of these; its consumer shows them.
+        "produce": {"null_key_and_value": False, "null_header_values": False},
+        # It is older than static members; its other assignor, sticky, is an eager one.
+        "group": {"assignors": list(ASSIGNORS), "static": False, "rebalance_events": True},
+    },
+    produce, consume, group(ASSIGNORS),
+)

@@ -3,9 +3,8 @@
 #
 #   run.sh build              fetches them
 #   run.sh smoke BOOTSTRAP    runs each, checks what it says, ends with "N passed, N failed"
-#
-# Left out are the tools that cannot do without a consumer group: kafka-consumer-perf-test
-# (subscribes) and kafka-e2e-latency (commits). The console consumer needs none with --partition.
+#   run.sh groups BINARY      starts Apache Kafka and the gateway with fresh data; what the group tools
+#                             print for both is compared, ends with "N passed, N failed"
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -145,6 +144,28 @@ console_consume() {
   diff <(printf '%s\n' "${lines[@]}" | sort) <(printf '%s' "$read" | sort)
 }
 
+# lag GROUP: of each partition of $topic, sorted.
+lag() {
+  tool consumer.group.ConsumerGroupCommand --bootstrap-server "$server" --describe --group "$1" |
+    awk -v topic="$topic" '$2 == topic { print $6 }' | sort -u
+}
+
+console_consume_in_group() {
+  local group=$topic-console read
+  read=$(tool consumer.ConsoleConsumer --bootstrap-server "$server" --topic "$topic" --group "$group" \
+    --from-beginning --max-messages "${#lines[@]}" --timeout-ms 50000 \
+    --formatter-property print.headers=true --formatter-property print.key=true \
+    --formatter-property null.literal=NULL)
+  diff <(printf '%s\n' "${lines[@]}" | sort) <(printf '%s\n' "$read" | sort)
+  equal "lag" 0 "$(lag "$group")"
+  # The next of the group has nothing to read but what comes.
+  echo "came later" | tool ConsoleProducer --bootstrap-server "$server" --topic "$topic"
+  read=$(tool consumer.ConsoleConsumer --bootstrap-server "$server" --topic "$topic" --group "$group" \
+    --from-beginning --max-messages 1 --timeout-ms 50000)
+  equal "what the second read" "came later" "$read"
+  equal "lag" 0 "$(lag "$group")"
+}
+
 verifiable_produce() {
   local before said
   before=$(offsets latest | total)
@@ -161,6 +182,43 @@ producer_perf() {
     --record-size 200 --throughput -1 --command-property compression.type=lz4)
   expect '^20000 records sent, ' "$said"
   equal "records" $((before + 20000)) "$(offsets latest | total)"
+}
+
+verifiable_consume() {
+  local end said
+  end=$(offsets latest | total)
+  said=$(tool VerifiableConsumer --bootstrap-server "$server" --topic "$topic" \
+    --group-id "$topic-verifiable" --max-messages "$end")
+  expect '"name":"partitions_assigned".*"partition":2' "$said"
+  equal "records" "$end" "$(sed -n 's/.*"name":"records_consumed","count":\([0-9]*\).*/0:\1/p' <<<"$said" | total)"
+  expect '"name":"offsets_committed".*"success":true' "$said"
+  expect_not '"success":false' "$said"
+  equal "lag" 0 "$(lag "$topic-verifiable")"
+}
+
+consumer_perf() {
+  local end said
+  end=$(offsets latest | total)
+  said=$(tool ConsumerPerformance --bootstrap-server "$server" --topic "$topic" --group "$topic-perf" \
+    --num-records "$end" --timeout 30000)
+  equal "records" "$end" "$(tail -n 1 <<<"$said" | awk -F', ' '{ print $5 }')"
+}
+
+end_to_end_latency() {
+  local before said
+  before=$(offsets latest | total)
+  said=$(tool EndToEndLatency "$server" "$topic" 100 all 100)
+  expect '^Avg latency: [0-9.]+ ms$' "$said"
+  equal "records" $((before + 100)) "$(offsets latest | total)"
+}
+
+# Without the internal topics of an application: the offsets only.
+streams_reset() {
+  local said
+  said=$(tool StreamsResetter --bootstrap-server "$server" --application-id "$topic-verifiable" \
+    --input-topics "$topic" --to-earliest)
+  expect "^Topic: $topic Partition: 2 Offset: 0$" "$said"
+  equal "lag" "$(offsets latest | cut -d: -f2 | sort -u)" "$(lag "$topic-verifiable")"
 }
 
 auto_create() {
@@ -191,8 +249,9 @@ smoke() {
   topic=smoke-$$-$RANDOM
   local passed=0 failed=0 check said
   for check in create create_again create_if_not_exists describe list topic_configs broker_configs \
-    api_versions cluster console_produce get_offsets console_consume verifiable_produce \
-    producer_perf auto_create delete describe_deleted; do
+    api_versions cluster console_produce get_offsets console_consume console_consume_in_group \
+    verifiable_produce producer_perf verifiable_consume consumer_perf end_to_end_latency streams_reset \
+    auto_create delete describe_deleted; do
     # Not as a condition: that would switch `set -e` off inside.
     said=$(set -e; "$check" 2>&1)
     if [[ $? == 0 ]]; then
@@ -208,8 +267,28 @@ smoke() {
   ((failed == 0))
 }
 
+build() {
+  local source=$here/src/GroupCommands.java
+  fetch_jars "$here" "$work" || return
+  if [[ ! $work/classes/GroupCommands.class -nt $source ]] ||
+    [[ ! $work/classes/GroupCommands.class -nt $work/pom.fetched ]]; then
+    javac --release 17 -Xlint:all -Werror -d "$work/classes" -cp "$work/jars/*" "$source"
+  fi
+}
+
+groups() {
+  local kafka=$here/../apache-kafka/server.sh reference=$work/reference port
+  build || return
+  "$kafka" stop "$reference" && rm -rf "$reference" || return
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  trap '"$kafka" stop "$reference"' RETURN
+  "$kafka" start "$reference" "$port" || return
+  PYTHONPATH=$here/.. PYTHONDONTWRITEBYTECODE=1 python3 "$here/groups.py" "127.0.0.1:$port" "$1" "$work"
+}
+
 case "${1:-}" in
-  build) fetch_jars "$here" "$work" ;;
+  build) build ;;
+  groups) [[ $# -eq 2 ]] && groups "$2" ;;
   smoke) [[ $# -eq 2 ]] && smoke "$2" ;;
-  *) echo "usage: run.sh build | smoke BOOTSTRAP" >&2; exit 2 ;;
+  *) echo "usage: run.sh build | smoke BOOTSTRAP | groups BINARY" >&2; exit 2 ;;
 esac

@@ -1,10 +1,11 @@
-// The produce and consume verbs of the compatibility tests with kafkajs.
+// The produce, consume and group verbs of the compatibility tests with kafkajs.
 
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import kafkajs from 'kafkajs'
 import { codecs } from './codecs.js'
 import { consume } from './consume.js'
+import { assignors, group } from './group.js'
 
 const { Kafka, Partitioners, logLevel } = kafkajs
 
@@ -56,7 +57,12 @@ if (verb === 'produce' && args.length === 4 && args[2] in codecs) {
   await produce(...args)
 } else if (verb === 'consume' && args.length === 2) {
   await consume(...args)
+} else if (verb === 'group' && args.length === 4 && assignors.includes(args[3])) {
+  await group(...args)
 } else {
-  console.error('usage: produce BOOTSTRAP TOPIC CODEC FILE | consume BOOTSTRAP TOPIC')
+  console.error(
+    'usage: produce BOOTSTRAP TOPIC CODEC FILE | consume BOOTSTRAP TOPIC' +
+      ` | group BOOTSTRAP TOPIC GROUP ${assignors.join('|')}`
+  )
   process.exitCode = 2
 }

@@ -16,10 +16,11 @@ build() {
 }
 
 # kafkajs keeps headers as an object: names in the order of their first use, the values of one name
-# together. It throws on a null header value that it should send.
+# together. It throws on a null header value that it should send. In groups it has no cooperative
+# protocol and no group.instance.id.
 capabilities() {
   cat <<'JSON'
-{"codecs": ["none", "gzip", "snappy", "lz4", "zstd"], "binary": true, "headers": true, "null_header_values": true, "duplicate_headers": false, "null_key": true, "empty_key": true, "null_value": true, "empty_value": true, "timestamps": true, "max_value_bytes": 921600, "produce": {"null_header_values": false}}
+{"codecs": ["none", "gzip", "snappy", "lz4", "zstd"], "binary": true, "headers": true, "null_header_values": true, "duplicate_headers": false, "null_key": true, "empty_key": true, "null_value": true, "empty_value": true, "timestamps": true, "max_value_bytes": 921600, "produce": {"null_header_values": false}, "group": {"assignors": ["range", "roundrobin"], "static": false, "rebalance_events": true}}
 JSON
 }
 

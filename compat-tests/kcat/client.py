@@ -6,13 +6,19 @@ null for every key and value that is empty; it passes over a line without key an
 
 Consume: `kcat -C -J`. Its JSON has every byte from 0x20 on as it is and the others escaped, so that
 read as Latin-1 each character is one byte.
+
+Group: `kcat -G`, which tells rebalances on standard error. Both of its outputs go into one pipe, which keeps
+their order. It commits by itself and does not tell what.
 """
 
 import json
+import re
+import signal
 import subprocess
 import tempfile
 from itertools import groupby
 
+from group_member import HEARTBEAT_INTERVAL, REBALANCE_TIMEOUT, SESSION_TIMEOUT, Input, tell
 from pyclient import EVERYTHING, PATIENCE, Read, main
 
 CAPABILITIES = {
@@ -23,6 +29,14 @@ CAPABILITIES = {
         "binary_header_values": False,
         "null_key_with_empty_value": False,
         "empty_key_with_null_value": False,
+    },
+    "group": {
+        "assignors": ["range", "roundrobin", "cooperative-sticky"],
+        "static": True,
+        "rebalance_events": True,
+        # It commits what librdkafka gave it, printed or not: it drops the record that arrives while it is
+        # told to end (consume_cb in kcat.c).
+        "commits_after_processing": False,
     },
 }
 KEY_DELIMITER = b"<kcat:key/value>"
@@ -81,8 +95,51 @@ def consume(bootstrap, topic):
         raise SystemExit(f"kcat ended with {process.returncode}")
 
 
+REBALANCED = re.compile(r"% Group \S+ rebalanced(?:: incremental)? .*?(assigned|revoked|assignment|revoke)\b")
+
+
+def group(bootstrap, topic, name, assignor, instance_id):
+    settings = {
+        "partition.assignment.strategy": assignor,
+        "auto.offset.reset": "earliest",
+        "auto.commit.interval.ms": 100,
+        "isolation.level": "read_uncommitted",
+        "session.timeout.ms": SESSION_TIMEOUT,
+        "heartbeat.interval.ms": HEARTBEAT_INTERVAL,
+        "max.poll.interval.ms": REBALANCE_TIMEOUT,
+        # The threads of librdkafka must not write into the middle of a line.
+        "log_level": 0,
+    }
+    if instance_id is not None:
+        settings["group.instance.id"] = instance_id
+    options = [word for pair in settings.items() for word in ("-X", "=".join(map(str, pair)))]
+    process = subprocess.Popen(
+        # A line at a time: -u would write each field by itself.
+        ["stdbuf", "-oL", "kcat", "-b", bootstrap, "-J", *options, "-G", name, topic],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )
+    ends = Input(lambda: process.send_signal(signal.SIGTERM))
+    last = ""
+    for line in process.stdout:
+        last = line.decode("latin-1").rstrip()
+        if last.startswith("{"):
+            fields = json.loads(last)
+            value = bytes_of(fields["payload"]).hex()
+            tell("record", partition=fields["partition"], offset=fields["offset"], value=value)
+        elif rebalanced := REBALANCED.match(last):
+            event = "assigned" if rebalanced[1].startswith("assign") else "revoked"
+            tell("lost" if "assignment lost" in last else event, partitions=partitions_of(last))
+    if process.wait() != 0 or not ends.ended():
+        raise SystemExit(f"kcat ended with {process.returncode}: {last}")
+    tell("closed")
+
+
+def partitions_of(line):
+    return sorted(map(int, re.findall(r"\[(\d+)\]", line)))
+
+
 def bytes_of(text):
     return None if text is None else text.encode("latin-1")
 
 
-main(CAPABILITIES, produce, consume)
+main(CAPABILITIES, produce, consume, group)

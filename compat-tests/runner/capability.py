@@ -18,8 +18,18 @@ KNOWN = {
     "key_with_nul": "keys may hold the byte 0",
     "binary_header_values": "header values may hold any bytes, not only letters, digits and spaces",
 }
-#: The verbs that have an object of their own among the capabilities (`runner/group_claim.py` reads that of `group`).
+#: The verbs that may have an object of their own among the capabilities.
 VERBS = ("produce", "consume", "group")
+ASSIGNORS = ("range", "roundrobin", "cooperative-sticky")
+# What `group` says, and what holds where it says nothing.
+GROUP = {
+    "assignors": (),
+    "static": False,  # it can be given a group.instance.id
+    "rebalance_events": False,  # it tells what it is assigned, and what it loses
+    "reads_in_rebalance": True,  # a cooperative rebalance does not keep it from reading
+    "mixed": True,  # it can be in one group with every other client
+    "commits_after_processing": True,  # it commits no record that it has not printed
+}
 # The finer ones, and what holds where a client says nothing about them.
 FINER = {
     "null_key_and_value": "null_key",
@@ -45,6 +55,17 @@ def for_verb(declared, verb):
     for finer, coarse in FINER.items():
         capabilities.setdefault(finer, capabilities.get(coarse, False))
     return capabilities
+
+
+def for_group(declared):
+    """What a client says of its members of groups; None where it has no such verb."""
+    if "group" not in declared:
+        return None
+    claim = {**GROUP, **declared["group"]}
+    unknown = set(claim) - set(GROUP) | set(claim["assignors"]) - set(ASSIGNORS)
+    if unknown:
+        raise ValueError(f"unknown in the group of the capabilities: {sorted(unknown)}")
+    return claim
 
 
 def beyond(record, capabilities):

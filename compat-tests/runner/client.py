@@ -7,6 +7,8 @@ import subprocess
 import threading
 from pathlib import Path
 
+from .capability import for_group
+
 BUILD_SECONDS = 1800
 VERB_SECONDS = 180
 SUITE_SECONDS = 900
@@ -22,6 +24,7 @@ class Client:
         self.script = folder / "run.sh"
         self.logs = work / "logs"
         self.capabilities = None
+        self.group_claim = None
 
     def fetch(self):
         self._run(["build"], BUILD_SECONDS, "build")
@@ -33,6 +36,7 @@ class Client:
             self.capabilities = json.loads(text)
         except ValueError as error:
             raise Failed(f"capabilities are not JSON: {error}") from None
+        self.group_claim = for_group(self.capabilities)
 
     def produce(self, bootstrap, topic, codec, path):
         self._run(["produce", bootstrap, topic, codec, str(path)], VERB_SECONDS, f"produce-{topic}-{codec}")

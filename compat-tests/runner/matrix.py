@@ -24,8 +24,7 @@ class Tally:
         print(f"FAILED {what}: {why}", flush=True)
 
 
-def run(folders, bootstrap, work, quick, jobs, tally):
-    clients = build_all([Client(folder, work) for folder in folders], tally)
+def run(clients, bootstrap, work, quick, jobs, tally):
     records = generate(quick)
     with ThreadPoolExecutor(jobs) as pool:
         topics = produce_all(pool, clients, records, bootstrap, work, tally)
@@ -33,9 +32,9 @@ def run(folders, bootstrap, work, quick, jobs, tally):
     print_matrix(clients, topics, cells)
 
 
-def build_all(clients, tally):
+def build_all(folders, work, tally):
     built = []
-    for client in clients:
+    for client in [Client(folder, work) for folder in folders]:
         started = time.monotonic()
         try:
             client.build()

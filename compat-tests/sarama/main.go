@@ -21,9 +21,10 @@ var codecs = map[string]sarama.CompressionCodec{
 
 func main() {
 	records.Main(records.Client{
-		Capabilities: records.Everything(),
+		Capabilities: abilities(),
 		Produce:      produce,
 		Consume:      consume,
+		Group:        group,
 	})
 }
 

@@ -31,9 +31,7 @@ pub fn run(bootstrap: &str, topic: &str) -> Outcome {
     consumer.assign(&assignment)?;
     let mut out = std::io::stdout().lock();
     while !ends.is_empty() {
-        let message = consumer
-            .poll(PATIENCE)
-            .ok_or_else(|| format!("no record, still waiting for {ends:?}"))??;
+        let message = consumer.poll(PATIENCE).ok_or_else(|| format!("no record, still waiting for {ends:?}"))??;
         let Some(&end) = ends.get(&message.partition()) else {
             continue;
         };
@@ -45,37 +43,22 @@ pub fn run(bootstrap: &str, topic: &str) -> Outcome {
     Ok(())
 }
 
-fn partitions(
-    consumer: &BaseConsumer,
-    topic: &str,
-) -> Result<Vec<i32>, Box<dyn std::error::Error>> {
+fn partitions(consumer: &BaseConsumer, topic: &str) -> Result<Vec<i32>, Box<dyn std::error::Error>> {
     let metadata = consumer.fetch_metadata(Some(topic), PATIENCE)?;
-    let topic = metadata
-        .topics()
-        .first()
-        .ok_or("the server knows nothing of the topic")?;
+    let topic = metadata.topics().first().ok_or("the server knows nothing of the topic")?;
     if let Some(error) = topic.error() {
         return Err(format!("the topic cannot be read: {error:?}").into());
     }
-    Ok(topic
-        .partitions()
-        .iter()
-        .map(|partition| partition.id())
-        .collect())
+    Ok(topic.partitions().iter().map(|partition| partition.id()).collect())
 }
 
 fn record_of(message: &BorrowedMessage<'_>) -> Record {
-    let headers = message
-        .headers()
-        .into_iter()
-        .flat_map(|headers| headers.iter());
+    let headers = message.headers().into_iter().flat_map(|headers| headers.iter());
     Record {
         partition: message.partition(),
         key: message.key().map(<[u8]>::to_vec),
         value: message.payload().map(<[u8]>::to_vec),
-        headers: headers
-            .map(|header| (header.key.to_owned(), header.value.map(<[u8]>::to_vec)))
-            .collect(),
+        headers: headers.map(|header| (header.key.to_owned(), header.value.map(<[u8]>::to_vec))).collect(),
         timestamp: message.timestamp().to_millis().unwrap_or(-1),
     }
 }

@@ -1,6 +1,7 @@
 //! rdkafka, the Rust binding of librdkafka, for the verbs of `compat-tests/README.md`.
 
 mod consume;
+mod group;
 mod produce;
 mod record;
 
@@ -11,7 +12,7 @@ use std::time::Duration;
 /// In which a broker on this machine must have answered whatever was asked.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-const CAPABILITIES: &str = r#"{"codecs": ["none", "gzip", "snappy", "lz4", "zstd"], "binary": true, "headers": true, "null_header_values": true, "duplicate_headers": true, "null_key": true, "empty_key": true, "null_value": true, "empty_value": true, "timestamps": true, "max_value_bytes": 921600}"#;
+const CAPABILITIES: &str = r#"{"codecs": ["none", "gzip", "snappy", "lz4", "zstd"], "binary": true, "headers": true, "null_header_values": true, "duplicate_headers": true, "null_key": true, "empty_key": true, "null_value": true, "empty_value": true, "timestamps": true, "max_value_bytes": 921600, "group": {"assignors": ["range", "roundrobin", "cooperative-sticky"], "static": true, "rebalance_events": true}}"#;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -25,10 +26,13 @@ fn main() -> ExitCode {
         }
         ["produce", bootstrap, topic, codec, file] => produce::run(bootstrap, topic, codec, file),
         ["consume", bootstrap, topic] => consume::run(bootstrap, topic),
-        _ => Err(
-            "usage: capabilities | produce BOOTSTRAP TOPIC CODEC FILE | consume BOOTSTRAP TOPIC"
-                .into(),
-        ),
+        ["group", bootstrap, topic, group, assignor] => group::run(bootstrap, topic, group, assignor, None),
+        ["group", bootstrap, topic, group, assignor, instance_id] => {
+            group::run(bootstrap, topic, group, assignor, Some(instance_id))
+        }
+        _ => Err("usage: capabilities | produce BOOTSTRAP TOPIC CODEC FILE | consume BOOTSTRAP TOPIC \
+             | group BOOTSTRAP TOPIC GROUP ASSIGNOR [INSTANCE_ID]"
+            .into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

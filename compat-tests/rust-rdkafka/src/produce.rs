@@ -45,9 +45,7 @@ pub fn run(bootstrap: &str, topic: &str, codec: &str, file: &str) -> Outcome {
     producer.flush(PATIENCE)?;
     match producer.context().0.lock() {
         Ok(refused) if refused.is_empty() => Ok(()),
-        Ok(refused) => {
-            Err(format!("{} records refused: {:?}", refused.len(), refused.first()).into())
-        }
+        Ok(refused) => Err(format!("{} records refused: {:?}", refused.len(), refused.first()).into()),
         Err(_) => Err("the thread of the producer panicked".into()),
     }
 }
@@ -55,15 +53,10 @@ pub fn run(bootstrap: &str, topic: &str, codec: &str, file: &str) -> Outcome {
 fn send(producer: &ThreadedProducer<Refused>, topic: &str, record: &Record) -> Outcome {
     let mut headers = OwnedHeaders::new_with_capacity(record.headers.len());
     for (key, value) in &record.headers {
-        headers = headers.insert(Header {
-            key,
-            value: value.as_ref(),
-        });
+        headers = headers.insert(Header { key, value: value.as_ref() });
     }
-    let mut message: BaseRecord<'_, [u8], [u8]> = BaseRecord::to(topic)
-        .partition(record.partition)
-        .timestamp(record.timestamp)
-        .headers(headers);
+    let mut message: BaseRecord<'_, [u8], [u8]> =
+        BaseRecord::to(topic).partition(record.partition).timestamp(record.timestamp).headers(headers);
     message.key = record.key.as_deref();
     message.payload = record.value.as_deref();
     loop {

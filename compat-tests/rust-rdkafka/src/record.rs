@@ -22,11 +22,7 @@ impl Record {
             partition: fields["partition"].as_i64()?.try_into().ok()?,
             key: from_hex(&fields["key"])?,
             value: from_hex(&fields["value"])?,
-            headers: fields["headers"]
-                .as_array()?
-                .iter()
-                .map(header)
-                .collect::<Option<_>>()?,
+            headers: fields["headers"].as_array()?.iter().map(header).collect::<Option<_>>()?,
             timestamp: fields["timestamp"].as_i64()?,
         })
     }
@@ -50,32 +46,20 @@ fn from_hex(field: &Value) -> Option<Bytes> {
     if field.is_null() {
         return Some(None);
     }
-    let digit = |digit: u8| {
-        char::from(digit)
-            .to_digit(16)
-            .and_then(|digit| u8::try_from(digit).ok())
-    };
+    let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let digits = field.as_str()?.as_bytes();
     let byte = |pair: &[u8]| match pair {
         [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
         _ => None,
     };
-    digits
-        .chunks(2)
-        .map(byte)
-        .collect::<Option<Vec<u8>>>()
-        .map(Some)
+    digits.chunks(2).map(byte).collect::<Option<Vec<u8>>>().map(Some)
 }
 
-fn to_hex(bytes: &Bytes) -> Value {
+pub fn to_hex(bytes: &Bytes) -> Value {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let Some(bytes) = bytes else {
         return Value::Null;
     };
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    Value::String(
-        digits
-            .map(|digit| char::from(DIGITS[usize::from(digit)]))
-            .collect(),
-    )
+    Value::String(digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect())
 }

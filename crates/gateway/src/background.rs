@@ -53,6 +53,7 @@ pub(crate) fn start(shared: &Arc<Shared>, prepared: bool) {
     task(|shared, _| Box::pin(expire_offsets(shared)));
     task(|shared, _| Box::pin(find_stuck_ahead(shared)));
     task(|shared, _| Box::pin(async move { shared.store.watch(CancellationToken::new()).await }));
+    task(|shared, _| Box::pin(async move { shared.store.exchange_hints().await }));
 }
 
 /// Brings the schema up, or only looks at it with `--no-migrate`.
@@ -167,7 +168,10 @@ async fn keep_slots(shared: Arc<Shared>) {
                 backoff.next_delay()
             }
         };
-        sleep(pause).await;
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = shared.store.nodes_changed() => {}
+        }
     }
 }
 

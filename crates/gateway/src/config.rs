@@ -214,6 +214,17 @@ pub struct ServerConfig {
     #[arg(long, env = "PGQUEUE_GATEWAY_APPEND_TRANSACTION_BYTES", default_value_t = 8_388_608, value_name = "BYTES",
           value_parser = clap::value_parser!(u32).range(1_024..))]
     pub append_transaction_bytes: u32,
+
+    /// URL of the same database past a pooler in transaction mode, which LISTEN does not get through;
+    /// for one connection while other gateways live; default: --database-url
+    #[arg(
+        long,
+        env = "PGQUEUE_GATEWAY_DIRECT_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        help_heading = "Postgres"
+    )]
+    pub direct_database_url: Option<String>,
 }
 
 /// Which keys a message table made by the gateway gets (storage.md, D5).

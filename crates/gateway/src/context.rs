@@ -1,15 +1,16 @@
 //! What a handler may see.
 
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use kafka_protocol::{messages::BrokerId, protocol::StrBytes};
-use store::{SchemaProfile, Store};
+use store::{Leadership, SchemaProfile, Store, StoreError};
 use tokio_util::sync::CancellationToken;
-use wire::FrameLimits;
+use wire::{ErrorCode, FrameLimits};
 
 use crate::{
     config::{HostPort, ServerConfig},
@@ -22,10 +23,6 @@ use crate::{
     readiness::Readiness,
     topics::LastList,
 };
-
-/// Leader epoch of every partition. The log is one whichever gateway leads, and none is ever truncated,
-/// so it never changes (api.md 3.2: "constant otherwise").
-pub const LEADER_EPOCH: i32 = 0;
 
 /// What all requests share.
 #[derive(Debug)]
@@ -67,9 +64,15 @@ pub struct Node {
     pub port: i32,
 }
 
+impl From<&store::Node> for Node {
+    fn from(node: &store::Node) -> Self {
+        Self { id: BrokerId(node.node_id), host: StrBytes::from_string(node.host.clone()), port: node.port }
+    }
+}
+
 impl From<store::Node> for Node {
     fn from(node: store::Node) -> Self {
-        Self { id: BrokerId(node.node_id), host: StrBytes::from_string(node.host), port: node.port }
+        Self::from(&node)
     }
 }
 
@@ -83,14 +86,35 @@ impl Shared {
         }
     }
 
-    /// All live gateways by node id, this one among them.
-    pub(crate) fn nodes(&self) -> Vec<Node> {
-        self.coordinator.nodes().into_iter().map(Node::from).collect()
+    /// The gateways that lead, by node id, and this one whether it leads or not.
+    pub(crate) fn nodes(&self, leadership: Option<&Leadership>) -> Vec<Node> {
+        let leaders = leadership.into_iter().flat_map(|leadership| &leadership.leaders);
+        let mut nodes: BTreeMap<i32, Node> = leaders.map(|node| (node.node_id, Node::from(node))).collect();
+        nodes.insert(self.config.node_id, self.node());
+        nodes.into_values().collect()
+    }
+
+    /// KIP-320: the leader epoch by which a request is judged that names these; −1 names none.
+    ///
+    /// # Errors
+    /// If one of them is newer than what this gateway knows, and Postgres cannot be asked.
+    pub(crate) async fn leader_epoch(&self, named: impl Iterator<Item = i32>) -> Result<i32, StoreError> {
+        self.store.leader_epoch_since(named.max().unwrap_or(-1)).await
     }
 
     /// Milliseconds since 1970, UTC.
     pub fn now_ms(&self) -> i64 {
         self.clock.now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+    }
+}
+
+/// What is wrong with the leader epoch that a client takes for the present one; −1 asks for no check.
+pub(crate) fn epoch_error(named: i32, present: i32) -> Option<ErrorCode> {
+    match named {
+        -1 => None,
+        named if named < present => Some(ErrorCode::FencedLeaderEpoch),
+        named if named > present => Some(ErrorCode::UnknownLeaderEpoch),
+        _ => None,
     }
 }
 

@@ -94,8 +94,6 @@ struct Active {
     group: Group,
     /// What was saved last.
     saved: Option<StoredGroup>,
-    /// Member ids of the generation before: their leases are this group's as well.
-    former_members: Vec<String>,
     waiting: HashMap<Token, oneshot::Sender<Reply>>,
     has_timer: bool,
     /// Not in the map any more: who waited for the mutex looks again.
@@ -329,7 +327,7 @@ impl Coordinator {
         let Some(save) = outcome.save.take() else { return answer(held, outcome) };
         match self.save(held, &save).await {
             Ok(()) => {
-                self.note_saved(held, save);
+                self.note_saved(held, save).await;
                 answer(held, outcome);
             }
             Err(error) => {
@@ -359,24 +357,21 @@ impl Coordinator {
             state,
         };
         match self.store.save_group(&row, held.slot).await {
-            Ok(true) => Ok(()),
+            // Before the members hear of their partitions, so that no worker takes a record after that.
+            Ok(true) => self.hold_assigned(group_id, save).await.map_err(|error| failed(&error)),
             Ok(false) => Err(GroupError::NotCoordinator),
             Err(error) => Err(failed(&error)),
         }
     }
 
-    fn note_saved(self: &Arc<Self>, held: &mut Held, save: StoredGroup) {
-        let members = |stored: &StoredGroup| stored.members.iter().map(|m| m.member_id.clone()).collect::<Vec<_>>();
+    async fn note_saved(&self, held: &mut Held, save: StoredGroup) {
         if save.state == StoredState::Stable {
             self.assigned.notify_one();
         }
+        let is_empty = save.members.is_empty();
         let before = held.active.saved.replace(save);
-        if let Some(before) = before {
-            let is_empty = held.active.saved.as_ref().is_some_and(|saved| saved.members.is_empty());
-            held.active.former_members = members(&before);
-            if is_empty && !before.members.is_empty() {
-                self.release_leases(held.cell.id.clone(), before);
-            }
+        if is_empty && before.is_some_and(|before| !before.members.is_empty()) {
+            self.release_assigned(&held.cell.id).await;
         }
     }
 
@@ -448,14 +443,7 @@ impl Coordinator {
 
 impl Cell {
     fn new(id: &str, group: Group, saved: Option<StoredGroup>) -> Self {
-        let active = Active {
-            group,
-            saved,
-            former_members: Vec::new(),
-            waiting: HashMap::new(),
-            has_timer: false,
-            is_dropped: false,
-        };
+        let active = Active { group, saved, waiting: HashMap::new(), has_timer: false, is_dropped: false };
         let (wake, _) = watch::channel(Wake::Never);
         Self { id: id.to_owned(), active: Arc::new(tokio::sync::Mutex::new(active)), wake }
     }

@@ -11,6 +11,8 @@ pub struct StoreConfig {
     /// A pooler in transaction mode must keep track of prepared statements (B053; PgBouncer 1.21 or
     /// later), and the time-outs below stay behind on the connections that it shares.
     pub database_url: String,
+    /// The same database past such a pooler, for LISTEN; `None`: `database_url`.
+    pub direct_database_url: Option<String>,
     /// Postgres schema of the queue tables: `[a-z_][a-z0-9_]*`, at most 63 bytes.
     pub schema: String,
     /// Their names' first part: `[a-z_][a-z0-9_]*`, at most [`Tables::LONGEST_PREFIX`] bytes.
@@ -45,6 +47,7 @@ impl StoreConfig {
     pub fn new(database_url: impl Into<String>) -> StoreConfig {
         StoreConfig {
             database_url: database_url.into(),
+            direct_database_url: None,
             schema: "queue".to_owned(),
             table_prefix: "metadata_queue".to_owned(),
             max_connections: 16,

@@ -1,8 +1,8 @@
 //! What this gateway knows of the end of each partition, and who waits for it to move.
 //!
 //! The knowledge is never ahead of what is committed, only behind: other gateways and pgQueue's
-//! clients append too. [`crate::watch`] brings it up to date for partitions that somebody waits
-//! for; where the exact end matters, [`Store::partition_bounds`](crate::Store::partition_bounds)
+//! clients append too. [`crate::watch`] and [`crate::notify`] bring it up to date for partitions that
+//! somebody waits for; where the exact end matters, [`Store::partition_bounds`](crate::Store::partition_bounds)
 //! asks Postgres.
 
 use std::{
@@ -24,7 +24,6 @@ pub struct Bounds {
     pub log_start_offset: i64,
     /// Offset that the next record gets.
     pub high_watermark: i64,
-    pub leader_epoch: i32,
 }
 
 #[derive(Default)]
@@ -36,6 +35,12 @@ struct Tail {
     last_at_end: Option<Instant>,
     /// What a record weighed on average when it was last read; 0 before that.
     row_bytes: usize,
+}
+
+impl Tail {
+    fn is_watched(&self) -> bool {
+        !self.waiters.is_empty() || self.last_wait.is_some_and(|at| at.elapsed() < watch::LINGER)
+    }
 }
 
 /// One parked fetch: woken when enough bytes have been appended to the partitions it watches.
@@ -84,7 +89,6 @@ impl Hub {
         *known = Bounds {
             log_start_offset: known.log_start_offset.max(seen.log_start_offset),
             high_watermark: known.high_watermark.max(seen.high_watermark),
-            leader_epoch: known.leader_epoch.max(seen.leader_epoch),
         };
         if moved {
             for waiter in &tail.waiters {
@@ -99,9 +103,11 @@ impl Hub {
 
     /// Partitions that somebody waits for or has just waited for: consumers come back at once.
     pub(crate) fn watched(&self) -> Vec<PartitionKey> {
-        let is_watched =
-            |tail: &Tail| !tail.waiters.is_empty() || tail.last_wait.is_some_and(|at| at.elapsed() < watch::LINGER);
-        self.tails.iter().filter(|tail| is_watched(&lock(tail))).map(|tail| *tail.key()).collect()
+        self.tails.iter().filter(|tail| lock(tail).is_watched()).map(|tail| *tail.key()).collect()
+    }
+
+    pub(crate) fn is_watched(&self, partition: PartitionKey) -> bool {
+        self.tails.get(&partition).is_some_and(|tail| lock(&tail).is_watched())
     }
 
     /// Somebody has read everything; the next append is what he reads next.
@@ -111,11 +117,9 @@ impl Hub {
         }
     }
 
-    /// What is known of a partition that has a reader at its end.
-    pub(crate) fn bounds_with_reader_at_end(&self, partition: PartitionKey) -> Option<Bounds> {
-        let tail = self.tails.get(&partition)?;
-        let tail = lock(&tail);
-        tail.bounds.filter(|_| tail.last_at_end.is_some_and(|at| at.elapsed() < watch::LINGER))
+    pub(crate) fn has_reader_at_end(&self, partition: PartitionKey) -> bool {
+        let is_recent = |at: Instant| at.elapsed() < watch::LINGER;
+        self.tails.get(&partition).is_some_and(|tail| lock(&tail).last_at_end.is_some_and(is_recent))
     }
 
     /// Bytes of a record of this partition, from the last read or as a guess.
@@ -211,7 +215,7 @@ mod tests {
     const PARTITION: PartitionKey = PartitionKey { topic_id: 1, partition_id: 0 };
 
     fn bounds(high_watermark: i64) -> Bounds {
-        Bounds { log_start_offset: 0, high_watermark, leader_epoch: 0 }
+        Bounds { log_start_offset: 0, high_watermark }
     }
 
     async fn is_woken(subscription: &Subscription) -> bool {

@@ -18,6 +18,7 @@ mod maintenance;
 mod migrate;
 mod nodelay;
 mod nodes;
+mod notify;
 mod offsets;
 mod partition;
 mod pool;
@@ -41,11 +42,11 @@ pub use config::StoreConfig;
 pub use error::{Backoff, StoreError};
 pub use groups::{DeletedGroup, StoredGroup};
 pub use hub::{Bounds, Subscription};
-pub use leases::{Head, HeadHold, OtherHolder, lock_owner};
+pub use leases::PartitionHold;
 pub use maintenance::{PartitionInterval, PartitionManager, TimePartitions};
 pub use migrate::{MigrateOptions, MigrateReport, SchemaProfile, SchemaStatus};
-pub use nodes::{Heartbeat, Node};
-pub use offsets::{Committed, Holder, NewOffset, OffsetCommit, OffsetQuery, StoredOffset, StuckAhead};
+pub use nodes::{Heartbeat, Leadership, Node};
+pub use offsets::{Committed, NewOffset, OffsetCommit, OffsetQuery, StoredOffset, StuckAhead};
 pub use partition::PartitionKey;
 pub use read::{Fetched, OffsetAndTimestamp, ReadError, ReadLimit};
 pub use registrations::Registration;
@@ -76,6 +77,8 @@ struct Inner {
     tail: TailCache,
     /// Somebody began to wait for a partition.
     watch_wake: Notify,
+    known: nodes::Known,
+    hints: notify::Hints,
 }
 
 impl fmt::Debug for Store {
@@ -95,6 +98,7 @@ impl Store {
         config.check()?;
         let tables = Tables::new(&config.schema, &config.table_prefix)?;
         let pool = Pool::new(&config)?;
+        pool::for_listening(&config)?; // only to see that its URL is one
         let catalog = Catalog::new(config.catalog_ttl);
         let inner = Inner {
             statements: Statements::new(&tables),
@@ -102,6 +106,8 @@ impl Store {
             hub: Arc::default(),
             tail: TailCache::new(config.tail_cache_bytes),
             watch_wake: Notify::new(),
+            known: nodes::Known::default(),
+            hints: notify::Hints::new(&tables),
             config,
             tables,
             pool,
@@ -164,5 +170,13 @@ impl Store {
 
     pub(crate) fn watch_wake(&self) -> &Notify {
         &self.inner.watch_wake
+    }
+
+    pub(crate) fn known(&self) -> &nodes::Known {
+        &self.inner.known
+    }
+
+    pub(crate) fn hints(&self) -> &notify::Hints {
+        &self.inner.hints
     }
 }

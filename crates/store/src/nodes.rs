@@ -1,11 +1,21 @@
-//! The gateways on this database, each a broker of the cluster (storage.md D12).
+//! The gateways on this database, each a broker of the cluster, and which of them lead partitions
+//! (storage.md D12).
+//!
+//! The leaders are the gateways that were alive when somebody looked last. They stand in one row
+//! with their leader epoch, which rises whenever they change. Whoever finds that the live gateways
+//! are others than the leaders writes them down, unless somebody else was quicker.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use sqlx::{AssertSqlSafe, Row, postgres::PgRow};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::{Store, error::StoreError};
+
+/// How often one look tries to write the leaders down while others do the same. Each loser looks
+/// again, so after that the next heartbeat finds little left to do.
+const ROUNDS: usize = 5;
 
 /// A gateway as clients are to reach it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +40,70 @@ pub enum Heartbeat {
     Conflict(Node),
 }
 
+/// Who leads partitions. The same epoch means the same node ids, whichever gateway is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leadership {
+    /// Leader epoch of every partition, ≥ 0. It never goes back.
+    pub epoch: i32,
+    /// By node id; at least one.
+    pub leaders: Vec<Node>,
+}
+
+/// What this gateway knows of it.
+pub(crate) struct Known {
+    leadership: watch::Sender<Option<Arc<Leadership>>>,
+    /// One question at a time.
+    asking: tokio::sync::Mutex<()>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { leadership: watch::Sender::new(None), asking: tokio::sync::Mutex::default() }
+    }
+}
+
+/// What one statement saw.
+struct Seen {
+    live: Vec<Node>,
+    epoch: i32,
+    leader_ids: Vec<i32>,
+    /// Those leaders whose address is known.
+    leaders: Vec<Node>,
+}
+
 impl Store {
+    /// Who leads, as last seen: by the last heartbeat, or since. `None`: nothing was seen yet.
+    #[must_use]
+    pub fn leadership(&self) -> Option<Arc<Leadership>> {
+        self.known().leadership.borrow().clone()
+    }
+
+    pub(crate) fn watch_leadership(&self) -> watch::Receiver<Option<Arc<Leadership>>> {
+        self.known().leadership.subscribe()
+    }
+
+    /// The leader epoch; −1 while it is not known.
+    #[must_use]
+    pub fn leader_epoch(&self) -> i32 {
+        self.known().leadership.borrow().as_ref().map_or(-1, |leadership| leadership.epoch)
+    }
+
+    /// The leader epoch after a client has named one: a client that knows a newer one has it from
+    /// another gateway, so Postgres is asked.
+    ///
+    /// # Errors
+    /// As every statement.
+    pub async fn leader_epoch_since(&self, named: i32) -> Result<i32, StoreError> {
+        if named > self.leader_epoch() {
+            let _asking = self.known().asking.lock().await;
+            if named > self.leader_epoch() {
+                let seen = self.see_nodes(Duration::ZERO).await?;
+                self.note(&seen);
+            }
+        }
+        Ok(self.leader_epoch())
+    }
+
     /// Registers the gateway or tells that it lives, in one statement. Who has not done so for
     /// `lease` is taken for dead, and a node id of his can be had by another process.
     ///
@@ -40,39 +113,34 @@ impl Store {
         let sql = format!(
             "WITH asynchronously AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), \
              me AS (INSERT INTO {nodes} AS n (node_id, host, port, rack, instance) \
-               SELECT $1, $2, $3, $4, $5 FROM asynchronously \
+               SELECT $2, $3, $4, $5, $6 FROM asynchronously \
                ON CONFLICT (node_id) DO UPDATE SET host = excluded.host, port = excluded.port, \
                  rack = excluded.rack, instance = excluded.instance, heartbeat_at = now(), \
                  started_at = CASE WHEN n.instance = excluded.instance THEN n.started_at ELSE now() END \
-               WHERE n.instance = excluded.instance OR n.heartbeat_at < now() - $6 * interval '1 second' \
-               RETURNING node_id, host, port, rack, instance) \
-             SELECT node_id, host, port, rack, instance, true FROM me \
-             UNION ALL SELECT node_id, host, port, rack, instance, false FROM {nodes} \
-             WHERE node_id NOT IN (SELECT node_id FROM me) AND heartbeat_at > now() - $6 * interval '1 second' \
-             ORDER BY 1",
-            nodes = self.tables().kafka_node
+               WHERE n.instance = excluded.instance OR n.heartbeat_at < now() - $1 * interval '1 second' \
+               RETURNING node_id, host, port, rack, instance), \
+             nodes AS (SELECT *, true AS is_live FROM me UNION ALL {others} \
+               AND node_id NOT IN (SELECT node_id FROM me)) \
+             {pairs}",
+            nodes = self.tables().kafka_node,
+            others = self.select_nodes(),
+            pairs = self.select_pairs(),
         );
         let mut connection = self.acquire().await?;
         let rows = sqlx::query(AssertSqlSafe(sql))
+            .bind(lease.as_secs_f64())
             .bind(node.node_id)
             .bind(&node.host)
             .bind(node.port)
             .bind(&node.rack)
             .bind(node.instance)
-            .bind(lease.as_secs_f64())
             .fetch_all(&mut *connection)
             .await?;
-        let mut live = Vec::with_capacity(rows.len());
-        let mut is_registered = false;
-        for row in &rows {
-            is_registered |= row.try_get::<bool, _>(5)?;
-            live.push(read_node(row)?);
-        }
-        if is_registered {
-            return Ok(Heartbeat::Live(live));
-        }
-        match live.into_iter().find(|other| other.node_id == node.node_id) {
-            Some(other) => Ok(Heartbeat::Conflict(other)),
+        drop(connection);
+        let live = self.settle(Seen::read(&rows)?, lease).await?;
+        match live.iter().find(|other| other.node_id == node.node_id) {
+            Some(registered) if registered.instance == node.instance => Ok(Heartbeat::Live(live)),
+            Some(other) => Ok(Heartbeat::Conflict(other.clone())),
             // It was registered in the same moment and not to be seen yet.
             None => Err(StoreError::Contended(format!("node id {} is being registered by another", node.node_id))),
         }
@@ -83,35 +151,157 @@ impl Store {
     /// # Errors
     /// As every statement.
     pub async fn live_nodes(&self, lease: Duration) -> Result<Vec<Node>, StoreError> {
-        let sql = format!(
-            "SELECT node_id, host, port, rack, instance FROM {} \
-             WHERE heartbeat_at > now() - $1 * interval '1 second' ORDER BY 1",
-            self.tables().kafka_node
-        );
-        let mut connection = self.acquire().await?;
-        let rows = sqlx::query(AssertSqlSafe(sql)).bind(lease.as_secs_f64()).fetch_all(&mut *connection).await?;
-        rows.iter().map(read_node).collect()
+        let seen = self.see_nodes(lease).await?;
+        self.settle(seen, lease).await
     }
 
-    /// At the end of a gateway, so that the others need not wait for its lease time. `false`: it was
+    /// At the end of a gateway, so that the others need not wait for its lease time. The last one
+    /// stays the leader, so that nothing has changed for clients when it comes back. `false`: it was
     /// not registered, or its node id is another process's by now.
     ///
     /// # Errors
     /// As every statement.
     pub async fn remove_node(&self, node_id: i32, instance: Uuid) -> Result<bool, StoreError> {
-        let sql = format!("DELETE FROM {} WHERE node_id = $1 AND instance = $2", self.tables().kafka_node);
+        let sql = format!(
+            "WITH gone AS (DELETE FROM {nodes} WHERE node_id = $1 AND instance = $2 RETURNING node_id), \
+             remaining AS (UPDATE {cluster} c SET leader_epoch = c.leader_epoch + 1, \
+                 leaders = array_remove(c.leaders, gone.node_id) FROM gone \
+               WHERE gone.node_id = ANY (c.leaders) AND cardinality(c.leaders) > 1 RETURNING c.leader_epoch) \
+             SELECT gone.node_id, pg_notify($3, $4) FROM gone",
+            nodes = self.tables().kafka_node,
+            cluster = self.tables().kafka_cluster,
+        );
         let mut connection = self.acquire().await?;
-        let removed = sqlx::query(AssertSqlSafe(sql)).bind(node_id).bind(instance).execute(&mut *connection).await?;
-        Ok(removed.rows_affected() == 1)
+        let removed = sqlx::query(AssertSqlSafe(sql))
+            .bind(node_id)
+            .bind(instance)
+            .bind(self.hints().channel())
+            .bind(self.hints().nodes_changed_payload())
+            .fetch_optional(&mut *connection)
+            .await?;
+        Ok(removed.is_some())
+    }
+
+    /// Live gateways and leaders; `$1`: the lease in seconds.
+    fn select_nodes(&self) -> String {
+        format!(
+            "SELECT node_id, host, port, rack, instance, heartbeat_at > now() - $1 * interval '1 second' \
+             FROM {}, {} c WHERE (heartbeat_at > now() - $1 * interval '1 second' OR node_id = ANY (c.leaders))",
+            self.tables().kafka_node,
+            self.tables().kafka_cluster
+        )
+    }
+
+    /// Epoch and leaders, with each of `nodes` beside them, or alone.
+    fn select_pairs(&self) -> String {
+        format!(
+            "SELECT c.leader_epoch, c.leaders, nodes.* FROM {} c LEFT JOIN nodes ON true ORDER BY nodes.node_id",
+            self.tables().kafka_cluster
+        )
+    }
+
+    async fn see_nodes(&self, lease: Duration) -> Result<Seen, StoreError> {
+        let nodes = self.select_nodes();
+        let sql =
+            format!("WITH nodes (node_id, host, port, rack, instance, is_live) AS ({nodes}) {}", self.select_pairs());
+        let mut connection = self.acquire().await?;
+        let rows = sqlx::query(AssertSqlSafe(sql)).bind(lease.as_secs_f64()).fetch_all(&mut *connection).await?;
+        Seen::read(&rows)
+    }
+
+    /// Makes the live gateways the leaders; returns them.
+    async fn settle(&self, mut seen: Seen, lease: Duration) -> Result<Vec<Node>, StoreError> {
+        for _ in 0..ROUNDS {
+            self.note(&seen);
+            let Some(epoch) = self.epoch_due(&seen) else { break };
+            if self.write_leaders(&seen, epoch).await? {
+                let leader_ids = node_ids(&seen.live);
+                seen = Seen { epoch, leader_ids, leaders: seen.live.clone(), live: seen.live };
+                self.note(&seen);
+                break;
+            }
+            seen = self.see_nodes(lease).await?;
+        }
+        Ok(seen.live)
+    }
+
+    /// The epoch to write, if the leaders are not as they should be. It is also raised where Postgres
+    /// has lost what this gateway has told its clients, as after a failover to an asynchronous standby.
+    fn epoch_due(&self, seen: &Seen) -> Option<i32> {
+        let known = self.leader_epoch();
+        let is_right = node_ids(&seen.live) == seen.leader_ids && seen.epoch >= known;
+        if is_right || seen.live.is_empty() {
+            return None;
+        }
+        let is_first = seen.leader_ids.is_empty() && seen.epoch > known;
+        Some(if is_first { seen.epoch } else { seen.epoch.max(known).saturating_add(1) })
+    }
+
+    /// `false`: somebody else wrote since `seen`. Waits for the disk: an epoch that clients have
+    /// seen must not come again with other leaders.
+    async fn write_leaders(&self, seen: &Seen, epoch: i32) -> Result<bool, StoreError> {
+        let sql = format!(
+            "WITH written AS (UPDATE {} SET leader_epoch = $1, leaders = $2 \
+               WHERE leader_epoch = $3 AND leaders = $4 RETURNING leader_epoch) \
+             SELECT leader_epoch, pg_notify($5, $6) FROM written",
+            self.tables().kafka_cluster
+        );
+        let mut connection = self.acquire().await?;
+        let written = sqlx::query(AssertSqlSafe(sql))
+            .bind(epoch)
+            .bind(node_ids(&seen.live))
+            .bind(seen.epoch)
+            .bind(&seen.leader_ids)
+            .bind(self.hints().channel())
+            .bind(self.hints().nodes_changed_payload())
+            .fetch_optional(&mut *connection)
+            .await?;
+        Ok(written.is_some())
+    }
+
+    /// Remembers it. Without the address of a leader it is not worth telling; it is about to be
+    /// replaced then.
+    fn note(&self, seen: &Seen) {
+        if seen.leaders.is_empty() || node_ids(&seen.leaders) != seen.leader_ids {
+            return;
+        }
+        let new = Leadership { epoch: seen.epoch, leaders: seen.leaders.clone() };
+        self.known().leadership.send_if_modified(|known| {
+            let is_news = known.as_ref().is_none_or(|known| **known != new && known.epoch <= new.epoch);
+            if is_news {
+                *known = Some(Arc::new(new));
+            }
+            is_news
+        });
     }
 }
 
-fn read_node(row: &PgRow) -> Result<Node, StoreError> {
-    Ok(Node {
-        node_id: row.try_get(0)?,
-        host: row.try_get(1)?,
-        port: row.try_get(2)?,
-        rack: row.try_get(3)?,
-        instance: row.try_get(4)?,
-    })
+fn node_ids(nodes: &[Node]) -> Vec<i32> {
+    nodes.iter().map(|node| node.node_id).collect()
+}
+
+impl Seen {
+    fn read(rows: &[PgRow]) -> Result<Self, StoreError> {
+        let first = rows.first().ok_or_else(|| StoreError::Corrupt("the table of the cluster is empty".into()))?;
+        let leader_ids: Vec<i32> = first.try_get("leaders")?;
+        let mut seen =
+            Self { epoch: first.try_get("leader_epoch")?, leader_ids, live: Vec::new(), leaders: Vec::new() };
+        for row in rows {
+            let Some(node_id) = row.try_get("node_id")? else { continue };
+            let node = Node {
+                node_id,
+                host: row.try_get("host")?,
+                port: row.try_get("port")?,
+                rack: row.try_get("rack")?,
+                instance: row.try_get("instance")?,
+            };
+            if seen.leader_ids.contains(&node_id) {
+                seen.leaders.push(node.clone());
+            }
+            if row.try_get("is_live")? {
+                seen.live.push(node);
+            }
+        }
+        Ok(seen)
+    }
 }

@@ -12,12 +12,7 @@ use std::{collections::BTreeMap, time::Duration};
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::{
-    Store,
-    contention::while_contended,
-    error::StoreError,
-    leases::{self, HeadHold},
-    partition::PartitionKey,
-    slots::SlotLease,
+    Store, contention::while_contended, error::StoreError, leases, partition::PartitionKey, slots::SlotLease,
     tables::Tables,
 };
 
@@ -33,13 +28,6 @@ pub struct NewOffset {
     pub expires_after: Option<Duration>,
 }
 
-/// The member whose gateway holds the heads of its partitions (storage.md D9).
-#[derive(Debug, Clone, Copy)]
-pub struct Holder<'a> {
-    pub member_id: &'a str,
-    pub session_timeout: Duration,
-}
-
 /// One commit of one group.
 #[derive(Debug)]
 pub struct OffsetCommit<'a> {
@@ -47,8 +35,6 @@ pub struct OffsetCommit<'a> {
     pub group: &'a str,
     /// The last one counts for a partition that stands in a request twice.
     pub offsets: &'a BTreeMap<PartitionKey, NewOffset>,
-    /// Its leases move to the new heads before the offsets do.
-    pub holder: Option<Holder<'a>>,
     /// Stored only while the gateway has this slot. Read without a lock, so that commits do not
     /// stand in line: a commit in the very moment of a take-over may still pass.
     pub slot: Option<SlotLease>,
@@ -109,9 +95,8 @@ const UNCHANGED_FOR: &str = "interval '5 minutes'";
 const TIDIED_RECORDS: i64 = 10_000;
 
 impl Store {
-    /// Commits offsets of many partitions of one group, all in one statement, and in one more
-    /// before it the leases of `holder`; a group with leases that pgQueue's workers have
-    /// acknowledged takes another one. An answer for each partition; `None` as a whole: the slot
+    /// Commits offsets of many partitions of one group, all in one statement; a group with leases
+    /// that pgQueue's workers have acknowledged takes another one. An answer for each partition; `None` as a whole: the slot
     /// is another gateway's by now and nothing was stored.
     ///
     /// Acknowledged leases between the old and the new offset go with it, in both directions: after
@@ -131,9 +116,6 @@ impl Store {
         if legible.is_empty() {
             return Ok(Some(results));
         }
-        if let Some(holder) = commit.holder {
-            self.hold_next_heads(commit.group, holder, &legible).await;
-        }
         // Most groups have no acknowledged leases, and then nothing of the messages is looked at.
         let mut stored = while_contended!(self.store_offsets(commit, &legible, Acked::Absent).await)?;
         if stored == Stored::AckedPresent {
@@ -142,24 +124,6 @@ impl Store {
         let Stored::Partitions(stored) = stored else { return Ok(None) };
         results.extend(stored);
         Ok(Some(results))
-    }
-
-    /// Leases are for keeping two kinds of consumers apart; a commit does not fail for want of one.
-    async fn hold_next_heads(&self, group: &str, holder: Holder<'_>, offsets: &[(&PartitionKey, &NewOffset)]) {
-        let Holder { member_id, session_timeout } = holder;
-        let holds: Vec<HeadHold<'_>> = offsets
-            .iter()
-            .map(|(partition, new)| HeadHold {
-                group,
-                member_id,
-                session_timeout,
-                partition: **partition,
-                after: Some(new.offset),
-            })
-            .collect();
-        if let Err(error) = self.hold_heads(&holds, &[]).await {
-            tracing::warn!(group, %error, "the heads after a commit are not leased");
-        }
     }
 
     async fn store_offsets(

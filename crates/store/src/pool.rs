@@ -150,6 +150,21 @@ pub(crate) async fn connect_alone(config: &StoreConfig) -> Result<PgConnection, 
         .unwrap_or_else(|_| Err(StoreError::Unavailable("connecting took too long".to_owned())))
 }
 
+/// One connection for LISTEN, which goes past a pooler where that is configured.
+pub(crate) fn for_listening(config: &StoreConfig) -> Result<PgPool, StoreError> {
+    Ok(PgPoolOptions::new()
+        .max_connections(1)
+        .max_lifetime(None)
+        .idle_timeout(None)
+        .acquire_timeout(config.acquire_timeout)
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                sqlx::raw_sql("SET application_name = 'pgqueue-gateway listening'").execute(connection).await.map(drop)
+            })
+        })
+        .connect_lazy_with(connect_options(config.direct_database_url.as_ref().unwrap_or(&config.database_url))?))
+}
+
 /// Nothing goes into the start-up packet that a pooler might refuse (B103).
 fn connect_options(url: &str) -> Result<PgConnectOptions, StoreError> {
     // The driver itself takes any scheme.

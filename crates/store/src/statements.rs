@@ -48,12 +48,10 @@ statements! {
         WHERE m.topic_id = $1 AND m.partition_id = $2 AND m.kafka_producer_id = $3 \
         ORDER BY m.enqueue_seq DESC LIMIT $4";
 
-    /// ($1 topic ids, $2 partition ids) → topic_id, partition_id, log_start_seq, next_seq,
-    /// leader_epoch.
+    /// ($1 topic ids, $2 partition ids) → topic_id, partition_id, log_start_seq, next_seq.
     partition_bounds: "SELECT k.topic_id, k.partition_id, \
           greatest(coalesce(p.log_start_seq, 1), coalesce(first.seq, greatest(p.next_seq, 1))), \
-          greatest(coalesce(p.next_seq, 1), coalesce(last.seq + 1, 1)), \
-          coalesce(p.leader_epoch, 0) \
+          greatest(coalesce(p.next_seq, 1), coalesce(last.seq + 1, 1)) \
         FROM unnest($1::bigint[], $2::int[]) AS k(topic_id, partition_id) \
         LEFT JOIN {kafka_partition} p ON p.topic_id = k.topic_id AND p.partition_id = k.partition_id \
         LEFT JOIN LATERAL (SELECT m.enqueue_seq AS seq FROM {message} m \

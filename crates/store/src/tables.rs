@@ -25,6 +25,7 @@ pub struct Tables {
     pub kafka_group: String,
     pub kafka_coordinator_slot: String,
     pub kafka_node: String,
+    pub kafka_partition_lease: String,
     /// Sequence of producer ids.
     pub kafka_producer_id_seq: String,
     /// Function: (topic id, partition id) → key of the partition's advisory lock.
@@ -66,6 +67,7 @@ impl Tables {
             kafka_group: name("kafka_group"),
             kafka_coordinator_slot: name("kafka_coordinator_slot"),
             kafka_node: name("kafka_node"),
+            kafka_partition_lease: name("kafka_partition_lease"),
             kafka_producer_id_seq: name("kafka_producer_id_seq"),
             kafka_lock_key: name("kafka_lock_key"),
             kafka_lock_partitions: name("kafka_lock_partitions"),

@@ -1,4 +1,5 @@
-//! Noticing what others append: pgQueue's clients, SQL, other gateways (storage.md D11).
+//! Noticing what others append: pgQueue's clients, SQL, and other gateways whose hint
+//! ([`crate::notify`]) was lost (storage.md D11).
 //!
 //! While somebody waits for a partition, one task looks once per tick. It asks first whether
 //! anything was inserted at all: the sequence behind `message.id` moves with every insert, and

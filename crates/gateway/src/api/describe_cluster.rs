@@ -28,7 +28,7 @@ pub async fn handle(
     let cluster_id = ctx.shared.store.cluster_id().await?;
     let node = ctx.shared.node();
     let brokers =
-        ctx.shared.nodes().into_iter().map(|node| {
+        ctx.shared.nodes(ctx.shared.store.leadership().as_deref()).into_iter().map(|node| {
             DescribeClusterBroker::default().with_broker_id(node.id).with_host(node.host).with_port(node.port)
         });
     Ok(DescribeClusterResponse::default()

@@ -59,7 +59,7 @@ fn described(version: i16, group: groups::DescribedGroup, code: ErrorCode) -> De
     };
     DescribedGroup::default()
         .with_error_code(code.code())
-        .with_error_message(message(version, code))
+        .with_error_message(message(version, &group.group_id, code))
         .with_group_id(GroupId(text(group.group_id)))
         .with_group_state(StrBytes::from_static_str(group.state.name()))
         .with_protocol_type(text(group.protocol_type))
@@ -70,10 +70,17 @@ fn described(version: i16, group: groups::DescribedGroup, code: ErrorCode) -> De
 fn failed(version: i16, group_id: &GroupId, code: ErrorCode) -> DescribedGroup {
     DescribedGroup::default()
         .with_error_code(code.code())
-        .with_error_message(message(version, code))
+        .with_error_message(message(version, group_id, code))
         .with_group_id(group_id.clone())
 }
 
-fn message(version: i16, code: ErrorCode) -> Option<StrBytes> {
-    (version >= MESSAGES && code != ErrorCode::None).then(|| StrBytes::from_static_str(code.message()))
+/// Kafka's words for an unknown group, which its tools print.
+fn message(version: i16, group_id: &str, code: ErrorCode) -> Option<StrBytes> {
+    let message = match code {
+        _ if version < MESSAGES => return None,
+        ErrorCode::None => return None,
+        ErrorCode::GroupIdNotFound => text(format!("Group {group_id} not found.")),
+        _ => StrBytes::from_static_str(code.message()),
+    };
+    Some(message)
 }

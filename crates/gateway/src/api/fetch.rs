@@ -27,7 +27,7 @@ use tokio::time::{Instant, timeout_at};
 use wire::ErrorCode;
 
 use crate::{
-    context::{LEADER_EPOCH, RequestContext},
+    context::{RequestContext, epoch_error},
     error::{ApiError, store_error_code},
     net::budget::AnswerSpace,
 };
@@ -41,13 +41,16 @@ const SPACE_TIME: Duration = Duration::from_secs(1);
 const NO_REPLICA: i32 = -1;
 
 /// # Errors
-/// None: errors are told per partition.
+/// [`ApiError`] if a client names a leader epoch that only Postgres can judge; all others are told per
+/// partition.
 pub async fn handle(ctx: &RequestContext, _version: i16, request: &FetchRequest) -> Result<FetchResponse, ApiError> {
     if request.session_epoch > 0 {
         // No session was ever handed out.
         return Ok(FetchResponse::default().with_error_code(ErrorCode::FetchSessionIdNotFound.code()));
     }
-    let mut fetch = Fetch::resolve(ctx, request).await;
+    let named = request.topics.iter().flat_map(|topic| &topic.partitions).map(|asked| asked.current_leader_epoch);
+    let leader_epoch = ctx.shared.leader_epoch(named).await?;
+    let mut fetch = Fetch::resolve(ctx, request, leader_epoch).await;
     let deadline = Instant::now() + Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
     let min_bytes = i64::from(request.min_bytes).min(fetch.max_bytes as i64);
     let subscription = ctx.shared.store.subscribe(fetch.keys());
@@ -98,14 +101,14 @@ struct Fetch<'r> {
 
 impl<'r> Fetch<'r> {
     /// Finds the partitions; those that do not exist have their error from here on.
-    async fn resolve(ctx: &RequestContext, request: &'r FetchRequest) -> Self {
+    async fn resolve(ctx: &RequestContext, request: &'r FetchRequest, leader_epoch: i32) -> Self {
         let limit = ctx.shared.config.fetch_max_bytes;
         let mut topics = Vec::with_capacity(request.topics.len());
         for topic in &request.topics {
             let found = ctx.shared.store.topic(&topic.topic).await;
             let parts = topic.partitions.iter().map(|asked| match &found {
                 Ok(Some(topic)) if (0..topic.partition_count).contains(&asked.partition) => {
-                    match epoch_error(asked.current_leader_epoch) {
+                    match epoch_error(asked.current_leader_epoch, leader_epoch) {
                         None => Part::wanted(asked, PartitionKey::new(topic.id, asked.partition)),
                         Some(code) => Part::failed(asked, code),
                     }
@@ -259,15 +262,6 @@ fn answered(index: i32, bounds: Bounds, records: Bytes) -> PartitionData {
 
 /// Records are empty and never null: librdkafka takes null for a broken answer (KAFKA-18646).
 fn without_records(index: i32, code: ErrorCode, bounds: Option<Bounds>) -> PartitionData {
-    let unknown = Bounds { log_start_offset: -1, high_watermark: -1, leader_epoch: LEADER_EPOCH };
+    let unknown = Bounds { log_start_offset: -1, high_watermark: -1 };
     answered(index, bounds.unwrap_or(unknown), Bytes::new()).with_error_code(code.code())
-}
-
-/// KIP-320: −1 asks for no check.
-pub(crate) fn epoch_error(current_leader_epoch: i32) -> Option<ErrorCode> {
-    match current_leader_epoch {
-        -1 | LEADER_EPOCH => None,
-        epoch if epoch < LEADER_EPOCH => Some(ErrorCode::FencedLeaderEpoch),
-        _ => Some(ErrorCode::UnknownLeaderEpoch),
-    }
 }

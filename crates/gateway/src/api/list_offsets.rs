@@ -18,9 +18,8 @@ use kafka_protocol::messages::{
 use store::{Bounds, PartitionKey, Store, StoreError};
 use wire::ErrorCode;
 
-use super::fetch::epoch_error;
 use crate::{
-    context::RequestContext,
+    context::{RequestContext, epoch_error},
     error::{ApiError, store_error_code},
 };
 
@@ -39,13 +38,15 @@ const MAX_TIMESTAMP: i64 = -3;
 const EARLIEST_LOCAL: i64 = -4;
 
 /// # Errors
-/// [`ApiError`] if Postgres cannot be asked for the bounds.
+/// [`ApiError`] if Postgres cannot be asked for the bounds or the leader epoch.
 pub async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &ListOffsetsRequest,
 ) -> Result<ListOffsetsResponse, ApiError> {
     let store = &ctx.shared.store;
+    let named = request.topics.iter().flat_map(|topic| &topic.partitions).map(|asked| asked.current_leader_epoch);
+    let leader_epoch = ctx.shared.leader_epoch(named).await?;
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in &request.topics {
         let found = store.topic(&topic.name).await?;
@@ -72,7 +73,10 @@ pub async fn handle(
             let found = key.and_then(|key| bounds.get(&key).map(|bounds| (key, *bounds)));
             partitions.push(match found {
                 Some((key, _)) if twice.contains(&key) => failed(asked, ErrorCode::InvalidRequest),
-                Some((key, bounds)) => answer(store, version, asked, key, bounds).await,
+                Some((key, bounds)) => match epoch_error(asked.current_leader_epoch, leader_epoch) {
+                    Some(code) => failed(asked, code),
+                    None => answer(store, version, asked, key, bounds).await,
+                },
                 None => failed(asked, ErrorCode::UnknownTopicOrPartition),
             });
         }
@@ -103,15 +107,12 @@ async fn answer(
     key: PartitionKey,
     bounds: Bounds,
 ) -> ListOffsetsPartitionResponse {
-    if let Some(code) = epoch_error(asked.current_leader_epoch) {
-        return failed(asked, code);
-    }
     match find(store, version, asked.timestamp, key, bounds).await {
         Ok(Some((offset, timestamp))) => ListOffsetsPartitionResponse::default()
             .with_partition_index(asked.partition_index)
             .with_offset(offset)
             .with_timestamp(timestamp)
-            .with_leader_epoch(if version >= FIRST_WITH_EPOCH { bounds.leader_epoch } else { -1 }),
+            .with_leader_epoch(if version >= FIRST_WITH_EPOCH { store.leader_epoch() } else { -1 }),
         // No such record: offset and timestamp −1 without an error.
         Ok(None) => failed(asked, ErrorCode::None),
         Err(Failure::Code(code)) => failed(asked, code),

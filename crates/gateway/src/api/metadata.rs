@@ -1,8 +1,11 @@
 //! Metadata: brokers, controller, cluster id, topics and their partitions.
 //!
 //! Brokers are all gateways that live on the database (storage.md D12). Each partition has one of them
-//! as its leader and only replica, the same whoever is asked (rendezvous hash over the live ones). That
-//! is for clients to gather at one place; any gateway may write and read (D2).
+//! as its leader and only replica (rendezvous hash). That is for clients to gather at one place; any
+//! gateway may write and read (D2). Leaders and leader epoch are those of the last heartbeat, so an
+//! answer costs no statement and may be a heartbeat old. Another gateway may know newer ones then, but
+//! never others of the same epoch, so that clients tell which to keep. Until they are known, topics get
+//! LEADER_NOT_AVAILABLE.
 //!
 //! A topic that is missing is created if the client allows it (v4+; always in v0–3),
 //! `auto.create.topics.enable` is on and it was asked for by name; unlike in Apache Kafka it is usable
@@ -24,12 +27,12 @@ use kafka_protocol::{
     },
     protocol::StrBytes,
 };
-use store::{StoreError, Topic};
+use store::{Leadership, StoreError, Topic};
 use wire::ErrorCode;
 
 use crate::{
     acl,
-    context::{LEADER_EPOCH, Node, RequestContext},
+    context::RequestContext,
     error::{ApiError, store_error_code},
     topics,
 };
@@ -44,20 +47,21 @@ pub async fn handle(
     version: i16,
     request: &MetadataRequest,
 ) -> Result<MetadataResponse, ApiError> {
-    let nodes = ctx.shared.nodes();
+    let leadership = ctx.shared.store.leadership();
     let topics = match wanted(version, request) {
         None => {
+            let leadership = leadership.as_deref().ok_or(ErrorCode::LeaderNotAvailable)?;
             let all = ctx.shared.last_list.all(&ctx.shared.store).await?;
-            all.iter().map(|topic| found(&nodes, request, topic)).collect()
+            all.iter().map(|topic| found(leadership, request, topic)).collect()
         }
         Some(wanted) if wanted.iter().any(|topic| is_malformed(version, topic)) => {
             return Ok(error_response(version, request, ErrorCode::InvalidRequest));
         }
-        Some(wanted) => describe(ctx, version, request, wanted, &nodes).await,
+        Some(wanted) => describe(ctx, version, request, wanted, leadership.as_deref()).await,
     };
     let node = ctx.shared.node();
     let brokers =
-        ctx.shared.nodes().into_iter().map(|node| {
+        ctx.shared.nodes(leadership.as_deref()).into_iter().map(|node| {
             MetadataResponseBroker::default().with_node_id(node.id).with_host(node.host).with_port(node.port)
         });
     Ok(MetadataResponse::default()
@@ -101,7 +105,7 @@ async fn describe(
     version: i16,
     request: &MetadataRequest,
     wanted: &[MetadataRequestTopic],
-    nodes: &[Node],
+    leadership: Option<&Leadership>,
 ) -> Vec<MetadataResponseTopic> {
     let wanted = once_each(wanted);
     let names: Vec<&str> = wanted.iter().copied().filter_map(by_name).collect();
@@ -116,8 +120,8 @@ async fn describe(
                 None => auto_create(ctx, version, request, name).await,
             },
         };
-        answers.push(match result {
-            Ok(topic) => found(nodes, request, &topic),
+        answers.push(match result.and_then(|topic| Ok((topic, leadership.ok_or(ErrorCode::LeaderNotAvailable)?))) {
+            Ok((topic, leadership)) => found(leadership, request, &topic),
             Err(code) => not_found(version, topic, code),
         });
     }
@@ -171,9 +175,9 @@ fn store_code(error: &StoreError) -> ErrorCode {
 
 /// The node whose hash with the partition is highest: when one comes or goes, only its own partitions
 /// move.
-fn leader(nodes: &[Node], topic: &Topic, partition: i32) -> BrokerId {
-    let hash = |node: &Node| {
-        let bytes = node.id.0.to_be_bytes().into_iter().chain(topic.topic_id.into_bytes());
+fn leader(leadership: &Leadership, topic: &Topic, partition: i32) -> BrokerId {
+    let hash = |node: &store::Node| {
+        let bytes = node.node_id.to_be_bytes().into_iter().chain(topic.topic_id.into_bytes());
         // FNV-1a, and the finisher of MurmurHash3 so that the last bytes count as much as the first.
         let mut hash = bytes
             .chain(partition.to_be_bytes())
@@ -182,16 +186,16 @@ fn leader(nodes: &[Node], topic: &Topic, partition: i32) -> BrokerId {
         hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
         hash ^ (hash >> 33)
     };
-    nodes.iter().max_by_key(|node| hash(node)).map_or(BrokerId(-1), |node| node.id)
+    leadership.leaders.iter().max_by_key(|node| hash(node)).map_or(BrokerId(-1), |node| BrokerId(node.node_id))
 }
 
-fn found(nodes: &[Node], request: &MetadataRequest, topic: &Topic) -> MetadataResponseTopic {
+fn found(leadership: &Leadership, request: &MetadataRequest, topic: &Topic) -> MetadataResponseTopic {
     let partition = |index: i32| {
-        let leader = leader(nodes, topic, index);
+        let leader = leader(leadership, topic, index);
         MetadataResponsePartition::default()
             .with_partition_index(index)
             .with_leader_id(leader)
-            .with_leader_epoch(LEADER_EPOCH)
+            .with_leader_epoch(leadership.epoch)
             .with_replica_nodes(vec![leader])
             .with_isr_nodes(vec![leader])
     };

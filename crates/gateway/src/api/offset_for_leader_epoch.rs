@@ -1,9 +1,11 @@
 //! OffsetForLeaderEpoch: where a leader epoch ended, so that a consumer can detect truncation
 //! (KIP-320).
 //!
-//! The log is never truncated and the leader never changes, so there is one epoch: it ends at the
-//! log end. Asking for an epoch that does not exist gives (−1, −1) without an error
-//! (Kafka: `Partition.lastOffsetForLeaderEpoch`).
+//! The log is never truncated, whichever gateway leads: what was read in any epoch is still there. So
+//! every epoch up to the present one ends at the log end, as Kafka says of the present one. Asking for
+//! an epoch that does not exist gives (−1, −1) without an error (Kafka:
+//! `Partition.lastOffsetForLeaderEpoch`); clients take that for a truncation, so an epoch that only
+//! another gateway may know is looked up first.
 
 use std::collections::HashMap;
 
@@ -16,7 +18,7 @@ use store::{Bounds, PartitionKey};
 use wire::ErrorCode;
 
 use crate::{
-    context::{LEADER_EPOCH, RequestContext},
+    context::{RequestContext, epoch_error},
     error::ApiError,
 };
 
@@ -25,6 +27,9 @@ pub async fn handle(
     _version: i16,
     request: &OffsetForLeaderEpochRequest,
 ) -> Result<OffsetForLeaderEpochResponse, ApiError> {
+    let named = request.topics.iter().flat_map(|topic| &topic.partitions);
+    let named = named.flat_map(|asked| [asked.current_leader_epoch, asked.leader_epoch]);
+    let present = ctx.shared.leader_epoch(named).await?;
     let mut wanted = Vec::new();
     let mut topic_ids = Vec::with_capacity(request.topics.len());
     for asked in &request.topics {
@@ -43,7 +48,7 @@ pub async fn handle(
     let topics = request.topics.iter().zip(topic_ids).map(|(asked, id)| {
         results(asked, |partition| {
             let found = id.and_then(|id| bounds.get(&PartitionKey::new(id, partition.partition)));
-            end_of_epoch(partition, found)
+            end_of_epoch(partition, found, present)
         })
     });
     Ok(OffsetForLeaderEpochResponse::default().with_topics(topics.collect()))
@@ -67,22 +72,19 @@ fn results(
         .with_partitions(asked.partitions.iter().map(answer).collect())
 }
 
-fn end_of_epoch(asked: &OffsetForLeaderPartition, bounds: Option<&Bounds>) -> EpochEndOffset {
+fn end_of_epoch(asked: &OffsetForLeaderPartition, bounds: Option<&Bounds>, present: i32) -> EpochEndOffset {
     let Some(bounds) = bounds else {
         return unknown(asked, ErrorCode::UnknownTopicOrPartition);
     };
-    // −1: the client does not know an epoch and wants no check.
-    match asked.current_leader_epoch {
-        -1 | LEADER_EPOCH => {}
-        epoch if epoch < LEADER_EPOCH => return unknown(asked, ErrorCode::FencedLeaderEpoch),
-        _ => return unknown(asked, ErrorCode::UnknownLeaderEpoch),
+    if let Some(code) = epoch_error(asked.current_leader_epoch, present) {
+        return unknown(asked, code);
     }
-    if asked.leader_epoch != LEADER_EPOCH {
+    if !(0..=present).contains(&asked.leader_epoch) {
         return unknown(asked, ErrorCode::None);
     }
     EpochEndOffset::default()
         .with_partition(asked.partition)
-        .with_leader_epoch(LEADER_EPOCH)
+        .with_leader_epoch(asked.leader_epoch)
         .with_end_offset(bounds.high_watermark)
 }
 
@@ -102,18 +104,21 @@ mod tests {
         let asked = OffsetForLeaderPartition::default()
             .with_current_leader_epoch(current_leader_epoch)
             .with_leader_epoch(leader_epoch);
-        let bounds = Bounds { log_start_offset: 2, high_watermark: 7, leader_epoch: LEADER_EPOCH };
-        let answer = end_of_epoch(&asked, Some(&bounds));
+        let bounds = Bounds { log_start_offset: 2, high_watermark: 7 };
+        let answer = end_of_epoch(&asked, Some(&bounds), 3);
         (answer.error_code, answer.leader_epoch, answer.end_offset)
     }
 
     #[test]
-    fn the_one_epoch_ends_at_the_log_end() {
-        assert_eq!(ask(-1, 0), (0, 0, 7));
-        assert_eq!(ask(0, 0), (0, 0, 7));
-        assert_eq!(ask(-1, 1), (0, -1, -1));
+    fn every_epoch_that_existed_ends_at_the_log_end() {
+        for epoch in 0..=3 {
+            assert_eq!(ask(-1, epoch), (0, epoch, 7));
+            assert_eq!(ask(3, epoch), (0, epoch, 7));
+        }
+        assert_eq!(ask(-1, 4), (0, -1, -1));
         assert_eq!(ask(-1, -1), (0, -1, -1));
-        assert_eq!(ask(5, 0), (75, -1, -1));
+        assert_eq!(ask(4, 0), (75, -1, -1));
+        assert_eq!(ask(2, 0), (74, -1, -1));
         assert_eq!(ask(-2, 0), (74, -1, -1));
     }
 }

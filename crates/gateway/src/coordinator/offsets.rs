@@ -3,11 +3,10 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, PoisonError},
-    time::Duration,
 };
 
 use groups::{CommitRequest, GroupError, absent};
-use store::{Committed, Holder, NewOffset, OffsetCommit, OffsetQuery, PartitionKey, Registration};
+use store::{Committed, NewOffset, OffsetCommit, OffsetQuery, PartitionKey, Registration};
 use wire::ErrorCode;
 
 use super::{Coordinator, Held, code};
@@ -42,15 +41,7 @@ impl Coordinator {
         request: &CommitRequest,
         offsets: &BTreeMap<PartitionKey, NewOffset>,
     ) -> Result<BTreeMap<PartitionKey, Committed>, ApiError> {
-        let members = held.active.saved.iter().flat_map(|saved| &saved.members);
-        let holder = members
-            .filter(|member| !member.member_id.contains('\0'))
-            .find(|member| request.generation >= 0 && member.member_id == request.member_id)
-            .map(|member| Holder {
-                member_id: &member.member_id,
-                session_timeout: Duration::from_millis(member.session_timeout_ms.max(0).unsigned_abs().into()),
-            });
-        let commit = OffsetCommit { group: &held.cell.id, offsets, holder, slot: Some(held.slot) };
+        let commit = OffsetCommit { group: &held.cell.id, offsets, slot: Some(held.slot) };
         let committed = self.store.commit_offsets(&commit).await?.ok_or(ApiError::Code(ErrorCode::NotCoordinator))?;
         if request.generation < 0 {
             let register = |key: &PartitionKey| Registration { group: held.cell.id.clone(), topic_id: key.topic_id };

@@ -93,15 +93,6 @@ impl Coordinator {
         node.filter(|node| node.node_id != self.node.node_id).cloned().ok_or(ErrorCode::CoordinatorNotAvailable)
     }
 
-    /// All live gateways by node id, this one among them.
-    pub(crate) fn nodes(&self) -> Vec<Node> {
-        let own = self.node.clone();
-        let mut nodes: BTreeMap<i32, Node> =
-            self.tenure().nodes.iter().map(|node| (node.node_id, node.clone())).collect();
-        nodes.insert(own.node_id, own);
-        nodes.into_values().collect()
-    }
-
     /// Says that this gateway lives, and brings its slots up to date.
     pub(crate) async fn keep(self: &Arc<Self>) -> Result<(), StoreError> {
         let lease_end = Instant::now() + self.lease;

@@ -1,5 +1,5 @@
-//! What a group's members need in the tables beside their offsets: leases on the heads of their
-//! partitions (storage.md D9) and registrations (D10); and what ends by itself: offsets whose
+//! What a group's members need in the tables beside their offsets: leases on their partitions
+//! (storage.md D9) and registrations (D10); and what ends by itself: offsets whose
 //! retention is over, and the state of groups that have nothing left.
 
 use std::{
@@ -9,7 +9,7 @@ use std::{
 };
 
 use groups::{CONSUMER_PROTOCOL_TYPE, StoredGroup, StoredState};
-use store::{HeadHold, PartitionKey, Registration, StoreError, lock_owner};
+use store::{PartitionHold, PartitionKey, Registration, StoreError};
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -29,7 +29,7 @@ struct Owned {
 }
 
 impl Coordinator {
-    /// Resolves when leases are due: a generation has its assignment, or `period` is over.
+    /// Resolves when upkeep is due: a generation has its assignment, or `period` is over.
     pub(crate) async fn upkeep_due(&self, period: Duration) {
         // The time-out is what is waited for.
         let _ = timeout(period, self.assigned.notified()).await;
@@ -44,14 +44,11 @@ impl Coordinator {
     ) -> Result<(), StoreError> {
         let mut wanted = std::mem::take(&mut *self.to_register.lock().unwrap_or_else(PoisonError::into_inner));
         let mut owned = Vec::new();
-        let mut former_owners = BTreeSet::new();
         for cell in self.active_cells() {
             let active = cell.active.lock().await;
             let Some(saved) = active.saved.as_ref().filter(|_| !active.is_dropped) else { continue };
             if saved.state == StoredState::Stable {
                 owned.extend(owned_by(&cell.id, saved));
-                let members = saved.members.iter().map(|member| &member.member_id);
-                former_owners.extend(members.chain(&active.former_members).map(|id| lock_owner(&cell.id, id)));
             }
         }
         let partitions = match owned.as_slice() {
@@ -68,37 +65,27 @@ impl Coordinator {
             self.store.heartbeat_registrations(&list, REGISTRATION_AGE).await?;
             *registered = wanted;
         }
-        let former_owners: Vec<String> = former_owners.into_iter().filter(|owner| !owner.contains('\0')).collect();
-        let heads = self.store.renew_heads(&holds(&owned, &partitions), &former_owners).await?;
-        for head in heads {
-            if let Some(other) = head.held_by {
-                debug!(
-                    group = head.group,
-                    topic_id = head.partition.topic_id,
-                    partition = head.partition.partition_id,
-                    offset = head.offset,
-                    priority = head.priority,
-                    lock_owner = other.lock_owner,
-                    "a pgQueue worker has the head of a partition that a Kafka member owns"
-                );
-            }
-        }
-        Ok(())
+        self.store.renew_partitions(&self.holds(&owned, &partitions)).await
     }
 
-    /// The last member left: others need not wait for the leases to run out.
-    pub(super) fn release_leases(self: &Arc<Self>, group_id: String, before: StoredGroup) {
-        let this = self.clone();
-        self.shutdown.spawn(async move {
-            let owned = owned_by(&group_id, &before);
-            let released = async {
-                let partitions = this.partition_keys(&owned).await?;
-                this.store.release_heads(&holds(&owned, &partitions)).await
-            };
-            if let Err(error) = released.await {
-                debug!(group = group_id, %error, "leases were not released; they run out by themselves");
-            }
-        });
+    /// Keeps pgQueue's workers of the group off what a new generation assigns to its members.
+    pub(super) async fn hold_assigned(&self, group_id: &str, stored: &StoredGroup) -> Result<(), StoreError> {
+        if stored.state != StoredState::Stable {
+            return Ok(());
+        }
+        let owned = owned_by(group_id, stored);
+        if owned.is_empty() {
+            return Ok(());
+        }
+        let partitions = self.partition_keys(&owned).await?;
+        self.store.hold_partitions(&self.holds(&owned, &partitions)).await
+    }
+
+    /// The last member left: workers need not wait for the leases to run out.
+    pub(super) async fn release_assigned(&self, group_id: &str) {
+        if let Err(error) = self.store.release_partitions(group_id).await {
+            debug!(group = group_id, %error, "leases were not released; they run out by themselves");
+        }
     }
 
     async fn partition_keys<'a>(
@@ -118,9 +105,28 @@ impl Coordinator {
         Ok(owned.iter().filter_map(key).collect())
     }
 
-    /// Forgets offsets whose time is over, and groups that have nothing left.
+    /// A member's session begins anew when another gateway takes its group over, so its leases last
+    /// until that has happened.
+    fn holds<'a>(
+        &self,
+        owned: &'a [Owned],
+        partitions: &HashMap<(&'a str, i32), PartitionKey>,
+    ) -> Vec<PartitionHold<'a>> {
+        let hold = |owned: &'a Owned| {
+            Some(PartitionHold {
+                group: &owned.group,
+                member_id: &owned.member_id,
+                partition: *partitions.get(&(owned.topic.as_str(), owned.partition))?,
+                duration: owned.session_timeout + self.lease,
+            })
+        };
+        owned.iter().filter_map(hold).collect()
+    }
+
+    /// Forgets offsets whose time is over, leases long ended, and groups that have nothing left.
     pub(crate) async fn expire(self: &Arc<Self>) -> Result<u64, StoreError> {
         let expired = self.store.expire_offsets(self.offsets_retention).await?;
+        self.store.forget_partition_leases().await?;
         let with_offsets: BTreeSet<String> = self.store.groups_with_offsets().await?.into_iter().collect();
         let retention = i64::try_from(self.offsets_retention.as_millis()).unwrap_or(i64::MAX);
         let before = self.clock.now().saturating_sub(retention);
@@ -176,17 +182,4 @@ fn owned_by(group_id: &str, stored: &StoredGroup) -> Vec<Owned> {
         }
     }
     owned
-}
-
-fn holds<'a>(owned: &'a [Owned], partitions: &HashMap<(&'a str, i32), PartitionKey>) -> Vec<HeadHold<'a>> {
-    let hold = |owned: &'a Owned| {
-        Some(HeadHold {
-            group: &owned.group,
-            member_id: &owned.member_id,
-            session_timeout: owned.session_timeout,
-            partition: *partitions.get(&(owned.topic.as_str(), owned.partition))?,
-            after: None,
-        })
-    };
-    owned.iter().filter_map(hold).collect()
 }

@@ -15,3 +15,4 @@ mod records;
 mod samples;
 mod stuck_ahead;
 mod topics;
+mod two_gateways;

@@ -120,11 +120,12 @@ impl Writer {
             if let Some(placed) = placed {
                 item.memory.next_seq = placed.next_seq;
                 if placed.bytes > 0 {
-                    if let Some(bounds) = self.store.hub().bounds_with_reader_at_end(item.partition) {
-                        let ranges = placed.ranges(&item.pending, bounds.leader_epoch);
+                    if self.store.hub().has_reader_at_end(item.partition) {
+                        let ranges = placed.ranges(&item.pending, self.store.leader_epoch());
                         self.store.tail().insert(item.partition, ranges);
                     }
                     self.store.hub().appended(item.partition, placed.next_seq - 1, placed.bytes);
+                    self.store.hint_appended(item.partition);
                 }
                 for (pending, verdict) in item.pending.drain(..).zip(placed.verdicts) {
                     let _ = pending.reply.send(verdict);

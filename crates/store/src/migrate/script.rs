@@ -67,10 +67,16 @@ static PGQUEUE_DATAHUB: Script = script!("V001__pgqueue.datahub.sql");
 pub(super) static FIRST: [&Script; 2] = [&PGQUEUE_LEAN, &PGQUEUE_DATAHUB];
 
 /// Applied once each, in this order, after the pgQueue tables are there.
-pub(super) static VERSIONED: [Script; 2] = [script!("V002__gateway.sql"), script!("V003__groups.sql")];
+pub(super) static VERSIONED: [Script; 4] = [
+    script!("V002__gateway.sql"),
+    script!("V003__groups.sql"),
+    script!("V004__kafka_partition_lease.sql"),
+    script!("V005__leadership.sql"),
+];
 
 /// Applied after those, again whenever their text changes.
-pub(super) static REPEATABLE: [Script; 2] = [script!("R__functions.sql"), script!("R__kafka_lock_partitions.sql")];
+pub(super) static REPEATABLE: [Script; 3] =
+    [script!("R__functions.sql"), script!("R__kafka_lock_partitions.sql"), script!("R__kafka_refuse_lease.sql")];
 
 /// A part of a script that runs in a transaction of its own.
 pub(super) struct Step {

@@ -36,8 +36,7 @@ impl Store {
         for row in rows {
             let partition = PartitionKey::new(row.try_get(0)?, row.try_get(1)?);
             let (start_seq, next_seq): (i64, i64) = (row.try_get(2)?, row.try_get(3)?);
-            let bounds =
-                Bounds { log_start_offset: start_seq - 1, high_watermark: next_seq - 1, leader_epoch: row.try_get(4)? };
+            let bounds = Bounds { log_start_offset: start_seq - 1, high_watermark: next_seq - 1 };
             self.hub().observed(partition, bounds);
             found.insert(partition, bounds);
         }

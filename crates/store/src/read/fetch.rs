@@ -71,7 +71,7 @@ impl Store {
         }
         let range = match self.tail().read(partition, offset, limit.max_bytes) {
             Some(range) => range,
-            None => self.read_range(partition, offset, limit, bounds.leader_epoch).await?,
+            None => self.read_range(partition, offset, limit).await?,
         };
         if range.next_offset >= bounds.high_watermark {
             self.hub().note_reader_at_end(partition);
@@ -95,14 +95,8 @@ impl Store {
 
     /// Asks for about as many rows as fit, by what the partition's rows were last seen to weigh, and
     /// for more where that was too few.
-    async fn read_range(
-        &self,
-        partition: PartitionKey,
-        offset: i64,
-        limit: ReadLimit,
-        leader_epoch: i32,
-    ) -> Result<Range, StoreError> {
-        let mut range = RangeBuilder::new(leader_epoch, limit);
+    async fn read_range(&self, partition: PartitionKey, offset: i64, limit: ReadLimit) -> Result<Range, StoreError> {
+        let mut range = RangeBuilder::new(self.leader_epoch(), limit);
         let mut connection = self.acquire().await?;
         let mut row_bytes = self.hub().row_bytes(partition);
         loop {

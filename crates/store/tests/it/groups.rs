@@ -121,7 +121,7 @@ async fn a_deleted_group_leaves_nothing_but_what_others_hold() {
         worker.ack(acked, &received).await;
         assert_eq!(worker.receive(held, 60.0).await.len(), 3);
         let offsets = BTreeMap::from([(held, NewOffset { offset: 1, ..NewOffset::default() })]);
-        let commit = OffsetCommit { group: "g", offsets: &offsets, holder: None, slot: None };
+        let commit = OffsetCommit { group: "g", offsets: &offsets, slot: None };
         store.commit_offsets(&commit).await.unwrap();
         let registration = [Registration { group: "g".to_owned(), topic_id: topic.id }];
         store.heartbeat_registrations(&registration, Duration::ZERO).await.unwrap();

@@ -60,3 +60,93 @@ async fn of_many_that_start_with_one_node_id_one_gets_it() {
         assert!(matches!(refused, Ok(Heartbeat::Conflict(_)) | Err(StoreError::Contended(_))), "{refused:?}");
     }
 }
+
+/// Epoch and node ids of the leaders, as a store knows them.
+fn leaders(store: &Store) -> (i32, Vec<i32>) {
+    let leadership = store.leadership().unwrap();
+    (leadership.epoch, leadership.leaders.iter().map(|node| node.node_id).collect())
+}
+
+#[tokio::test]
+async fn the_leader_epoch_rises_when_the_leaders_change_and_at_no_other_time() {
+    let database = TestDatabase::new().await;
+    let stores: Vec<Store> = (0..3).map(|_| Store::connect(database.config()).unwrap()).collect();
+    let (mut one, two) = (node(1, 1000), node(2, 2000));
+    assert!(stores[0].leadership().is_none());
+    stores[0].heartbeat_node(&one, LEASE).await.unwrap();
+    stores[0].heartbeat_node(&one, LEASE).await.unwrap();
+    assert_eq!(leaders(&stores[0]), (0, vec![1]));
+    // A restart of the only gateway, in order and after a kill.
+    assert!(stores[0].remove_node(1, one.instance).await.unwrap());
+    one = node(1, 1001);
+    stores[1].heartbeat_node(&one, LEASE).await.unwrap();
+    assert_eq!(leaders(&stores[1]), (0, vec![1]));
+    assert_eq!(stores[1].leadership().unwrap().leaders, std::slice::from_ref(&one));
+    let mut sql = database.connection().await;
+    let silent =
+        "UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = now() - interval '11 seconds' WHERE node_id = ";
+    run(&mut sql, &format!("{silent} 1")).await;
+    one = node(1, 1002);
+    stores[1].heartbeat_node(&one, LEASE).await.unwrap();
+    assert_eq!(leaders(&stores[1]), (0, vec![1]));
+
+    // Another one comes; the first knows at its next heartbeat, or when a client tells.
+    stores[2].heartbeat_node(&two, LEASE).await.unwrap();
+    assert_eq!(leaders(&stores[2]), (1, vec![1, 2]));
+    assert_eq!((stores[1].leader_epoch(), stores[1].leader_epoch_since(0).await.unwrap()), (0, 0));
+    assert_eq!(stores[1].leader_epoch_since(1).await.unwrap(), 1);
+    assert_eq!(leaders(&stores[1]), leaders(&stores[2]));
+    assert_eq!(stores[1].leader_epoch_since(9).await.unwrap(), 1);
+
+    // It falls silent, comes back, and leaves.
+    run(&mut sql, &format!("{silent} 2")).await;
+    stores[1].heartbeat_node(&one, LEASE).await.unwrap();
+    assert_eq!(leaders(&stores[1]), (2, vec![1]));
+    stores[2].heartbeat_node(&two, LEASE).await.unwrap();
+    assert_eq!(leaders(&stores[2]), (3, vec![1, 2]));
+    assert!(stores[2].remove_node(2, two.instance).await.unwrap());
+    stores[1].heartbeat_node(&one, LEASE).await.unwrap();
+    assert_eq!(leaders(&stores[1]), (4, vec![1]));
+}
+
+/// As after a failover to a standby that had not got the last transactions.
+#[tokio::test]
+async fn an_epoch_that_postgres_has_lost_is_not_used_again() {
+    let database = TestDatabase::new().await;
+    let store = database.store();
+    let (one, two) = (node(1, 1000), node(2, 2000));
+    store.heartbeat_node(&one, LEASE).await.unwrap();
+    store.heartbeat_node(&two, LEASE).await.unwrap();
+    assert_eq!(leaders(store), (1, vec![1, 2]));
+    let mut sql = database.connection().await;
+    run(&mut sql, "UPDATE queue.metadata_queue_kafka_cluster SET leader_epoch = 0, leaders = '{1}'").await;
+    store.heartbeat_node(&one, LEASE).await.unwrap();
+    assert_eq!(leaders(store), (2, vec![1, 2]));
+}
+
+/// Gateways come and go at once, each looking for itself.
+#[tokio::test]
+async fn no_epoch_ever_has_two_sets_of_leaders() {
+    let database = TestDatabase::new().await;
+    let seen = std::sync::Mutex::new(std::collections::BTreeMap::new());
+    let gateways = (0..6).map(|number| {
+        let (store, seen) = (Store::connect(database.config()).unwrap(), &seen);
+        async move {
+            let mut last = -1;
+            for _ in 0..15 {
+                let gateway = node(number, 1000);
+                for _ in 0..2 {
+                    store.heartbeat_node(&gateway, LEASE).await.unwrap();
+                    let (epoch, leaders) = leaders(&store);
+                    assert!(epoch >= last, "{epoch} after {last}");
+                    last = epoch;
+                    let first = seen.lock().unwrap().entry(epoch).or_insert_with(|| leaders.clone()).clone();
+                    assert_eq!(first, leaders, "epoch {epoch}");
+                }
+                assert!(store.remove_node(number, gateway.instance).await.unwrap());
+            }
+        }
+    });
+    futures::future::join_all(gateways).await;
+    assert!(seen.into_inner().unwrap().len() > 10);
+}

@@ -29,7 +29,7 @@ fn stored(previous: Option<i64>) -> Committed {
 
 pub async fn commit(store: &Store, group: &str, partition: PartitionKey, new: NewOffset) -> Committed {
     let offsets = BTreeMap::from([(partition, new)]);
-    let commit = OffsetCommit { group, offsets: &offsets, holder: None, slot: None };
+    let commit = OffsetCommit { group, offsets: &offsets, slot: None };
     store.commit_offsets(&commit).await.unwrap().unwrap()[&partition]
 }
 
@@ -65,7 +65,7 @@ async fn many_partitions_are_committed_at_once_and_found_again() {
             (key(two.id + 1, 0), at(1)),
             (key(two.id, 5), NewOffset { metadata: "a\0b".to_owned(), ..at(1) }),
         ]);
-        let commit = OffsetCommit { group: "g", offsets: &offsets, holder: None, slot: None };
+        let commit = OffsetCommit { group: "g", offsets: &offsets, slot: None };
         let results = store.commit_offsets(&commit).await.unwrap().unwrap();
         let expected = BTreeMap::from([
             (key(one.id, 0), stored(None)),
@@ -100,7 +100,7 @@ async fn many_partitions_are_committed_at_once_and_found_again() {
         assert_eq!(short, [("g", named[1], 0), ("g", named[0], i64::MAX), ("other", named[0], 5)]);
         assert_eq!(other.groups_with_offsets().await.unwrap(), ["g", "other"]);
         assert!(store.fetch_offsets(&[]).await.unwrap().is_empty());
-        let nothing = OffsetCommit { group: "g", offsets: &BTreeMap::new(), holder: None, slot: None };
+        let nothing = OffsetCommit { group: "g", offsets: &BTreeMap::new(), slot: None };
         assert_eq!(store.commit_offsets(&nothing).await.unwrap(), Some(BTreeMap::new()));
     }
 }
@@ -226,11 +226,11 @@ async fn a_commit_with_an_old_fencing_number_is_not_stored() {
     let slots = store.keep_slots(instance, Duration::from_secs(10)).await.unwrap();
     let slot = slots.of(instance).next();
     let offsets = BTreeMap::from([(partition, at(5))]);
-    let commit = OffsetCommit { group: "g", offsets: &offsets, holder: None, slot };
+    let commit = OffsetCommit { group: "g", offsets: &offsets, slot };
     assert_eq!(store.commit_offsets(&commit).await.unwrap().unwrap()[&partition], stored(None));
     store.release_slots(instance, None).await.unwrap();
     let offsets = BTreeMap::from([(partition, at(6))]);
-    let late = OffsetCommit { group: "g", offsets: &offsets, holder: None, slot };
+    let late = OffsetCommit { group: "g", offsets: &offsets, slot };
     assert_eq!(store.commit_offsets(&late).await.unwrap(), None);
     assert_eq!(only(store, "g").await.offset, 5);
 }
@@ -250,7 +250,7 @@ async fn a_topic_that_is_made_again_has_no_old_commits() {
                     for offset in 0.. {
                         let offsets: BTreeMap<_, _> =
                             (0..8).map(|partition| (PartitionKey::new(id, partition), at(offset))).collect();
-                        let commit = OffsetCommit { group: &group, offsets: &offsets, holder: None, slot: None };
+                        let commit = OffsetCommit { group: &group, offsets: &offsets, slot: None };
                         let results = store.commit_offsets(&commit).await.unwrap().unwrap();
                         let registration = Registration { group: group.clone(), topic_id: id };
                         store.heartbeat_registrations(&[registration], Duration::ZERO).await.unwrap();
@@ -379,7 +379,7 @@ async fn offsets_past_the_end_of_the_log_are_found() {
         ("stuck", [offset(short.id, 0, 5), offset(short.id, 1, 8), offset(empty.id, 0, 1)]),
     ] {
         let offsets = BTreeMap::from(offsets);
-        store.commit_offsets(&OffsetCommit { group, offsets: &offsets, holder: None, slot: None }).await.unwrap();
+        store.commit_offsets(&OffsetCommit { group, offsets: &offsets, slot: None }).await.unwrap();
     }
     let stuck = |topic: &Topic, partition, offset, distance| StuckAhead {
         group: "stuck".to_owned(),

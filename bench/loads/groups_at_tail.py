@@ -1,0 +1,55 @@
+"""What five groups at the end of a log cost Postgres more than one: statements, and rows read."""
+
+import contextlib
+import time
+
+from clients import LIBRDKAFKA_DEFAULTS
+from load import Load, Row, thousands
+from peers import Gateway, new_database
+
+PARTITIONS = 4
+RATE = 2_000
+
+
+class GroupsAtTail(Load):
+    name = "groups-at-tail"
+    limit = 1.2
+    most_rounds = 3
+
+    def lanes(self, bench):
+        return ["1 group", "5 groups"]
+
+    def measure(self, bench, lane, prepared):
+        groups = int(lane.split()[0])
+        postgres = bench.postgres
+        with new_database(bench, "groups_at_tail") as database:
+            with Gateway(bench, database) as gateway, contextlib.ExitStack() as members:
+                topic = gateway.topic(PARTITIONS)
+                consumers = [
+                    members.enter_context(bench.clients.group_consumer(gateway.bootstrap, topic, f"tail-{number}"))
+                    for number in range(groups)]
+                postgres.settle()
+                statements, rows_read = postgres.statements(database), postgres.rows_read(database)
+                with bench.clients.endless_producers(1, gateway.bootstrap, topic, 100, LIBRDKAFKA_DEFAULTS, rate=RATE):
+                    time.sleep(bench.sizes.tail_seconds)
+                sent = gateway.records(topic, PARTITIONS)
+                for consumer in consumers:
+                    received = bench.clients.stop_group_consumer(consumer)
+                    # At the tail: of what was sent, all but the last moment's.
+                    if received < 0.9 * sent:
+                        raise RuntimeError(f"a group received {received:.0f} of {sent} records")
+                statements = postgres.statements(database) - statements
+            # Counters of rows reach Postgres at the latest when the gateway's connections end.
+            return {"records": sent, "statements": statements, "rows_read": postgres.rows_read(database) - rows_read}
+
+    def rows(self, found):
+        rows = []
+        for name, what in (("statements", "statements"), ("rows_read", "rows read")):
+            per_record = {lane: [measured[name] / measured["records"] for measured in found.lanes[lane]] for lane in found.lanes}
+            five, one = (sorted(per_record[lane])[len(per_record[lane]) // 2] for lane in ("5 groups", "1 group"))
+            rows.append(Row(
+                load=f"5 groups at the tail instead of 1: {what}", figure=f"≤ {self.limit} ×", limit=self.limit,
+                at_least=False, value=five / one, unit="×",
+                behind=f"{thousands(found.median('5 groups', name))} for {thousands(found.median('5 groups', 'records'))} records, "
+                       f"one group {thousands(found.median('1 group', name))} for {thousands(found.median('1 group', 'records'))}"))
+        return rows
