@@ -30,9 +30,10 @@ compat: setup-compat $(GATEWAY) ## the clients of all languages, Kafka's tools, 
 	compat-tests/run.py --gateway $(GATEWAY) --quick --suites
 	compat-tests/differential/run.sh test $(GATEWAY)
 	compat-tests/readme/run.sh test $(GATEWAY)
+	compat-tests/kafka-tools/run.sh groups $(GATEWAY)
 
 soak: setup-compat $(GATEWAY) ## the long loops
-	CHAOS_ROUNDS=500 cargo test -p cli --test it chaos -- --nocapture
+	CHAOS_ROUNDS=500 cargo test -p cli --test it chaos -- --nocapture --test-threads=1
 	compat-tests/run.py --gateway $(GATEWAY) --suites
 	GROUP_TURNS=40 compat-tests/datahub/run.sh all $(GATEWAY)
 

@@ -20,11 +20,11 @@ class Server:
 
     made = 0
 
-    def topic(self, partitions, config=None):
+    def topic(self, partitions):
         Server.made += 1
         name = f"bench-{Server.made}"
         with Client(self.bootstrap) as client:
-            client.create_topic(name, partitions, {**self.topic_config, **(config or {})})
+            client.create_topic(name, partitions, self.topic_config)
         return name
 
     def records(self, topic, partitions):

@@ -77,7 +77,7 @@ def about(results):
 
 
 def write(out, results):
-    plots = "\n\n".join(f"![{title}]({name})" for name, title in PLOTS)
+    plots = "\n\n".join(f"![{title}]({name})" for name, title in PLOTS if (out / name).exists())
     (out / "README.md").write_text(f"""# Benchmark
 
 Made by `make bench`; nothing here is typed. How each load is measured stands at the head of its file

@@ -14,7 +14,7 @@ from pathlib import Path
 import loads
 import report
 from clients import Clients
-from load import QUICK, SMOKE, Found, Sizes
+from load import QUICK, Sizes
 from machine import ROOT, WORK, facts
 from peers import Kafka
 from postgres import SETTINGS, Postgres
@@ -58,8 +58,8 @@ def main():
             results[load.name] = {**about, "lanes": lanes, "extra": bench.extras.get(load.name, {}),
                                   "resident_mb": max(bench.resident) / 1e6, "seconds": round(time.monotonic() - started)}
             write(asked.out, results)
-    report.write(asked.out, results)
     run([python(), ROOT / "bench/plots.py", asked.out], ROOT)
+    report.write(asked.out, results)
     print(report.table(results))
     print(f"written: {asked.out}")
 

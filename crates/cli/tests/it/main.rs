@@ -4,6 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![expect(unreachable_pub, reason = "a test binary has no outside")]
 
+mod audit;
 mod chaos;
+mod chaos_groups;
 mod commands;
+
+mod load;
+mod members;
 mod process;

@@ -1,11 +1,17 @@
 //! The gateway's binary as a child process.
 
 use std::{
-    net::TcpListener,
-    path::Path,
-    process::{Child, Command, Stdio},
+    fs::File,
+    net::{SocketAddr, TcpListener},
+    os::fd::AsRawFd,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::LazyLock,
     time::{Duration, Instant},
 };
+
+/// Kept open: a build that puts another binary in its place does not change what a long run starts.
+static BINARY: LazyLock<File> =
+    LazyLock::new(|| File::open(env!("CARGO_BIN_EXE_pgqueue-gateway")).expect("the gateway's binary"));
 
 /// A running `pgqueue-gateway serve`; killed when dropped.
 pub struct GatewayProcess {
@@ -16,42 +22,45 @@ pub struct GatewayProcess {
 
 impl GatewayProcess {
     /// Starts the gateway on free ports and waits until it accepts connections.
-    pub fn start(database_url: &str) -> Self {
+    pub fn start(database_url: &str, options: &[&str]) -> Self {
         let (port, http_port) = (free_port(), free_port());
-        let arguments = [
-            "serve",
-            "--database-url",
-            database_url,
-            "--listen",
-            &format!("127.0.0.1:{port}"),
-            "--http-listen",
-            &format!("127.0.0.1:{http_port}"),
-        ]
-        .map(str::to_owned)
-        .to_vec();
+        let (listen, http_listen) = (format!("127.0.0.1:{port}"), format!("127.0.0.1:{http_port}"));
+        let fixed = ["serve", "--database-url", database_url, "--listen", &listen, "--http-listen", &http_listen];
+        let arguments: Vec<String> = fixed.iter().chain(options).map(|&argument| argument.to_owned()).collect();
         let gateway = Self { child: spawn(&arguments), arguments, port };
         gateway.wait_until_it_listens();
         gateway
     }
 
+    pub fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
     pub fn bootstrap(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        self.address().to_string()
     }
 
-    /// SIGKILL, then the same command again.
-    pub fn kill_and_restart(&mut self) {
-        self.kill();
-        self.child = spawn(&self.arguments);
-    }
-
-    fn kill(&mut self) {
+    /// SIGKILL.
+    pub fn kill(&mut self) {
         self.child.kill().expect("SIGKILL");
         self.child.wait().expect("the killed process is reaped");
     }
 
+    /// SIGTERM; returns when the process has ended.
+    pub fn terminate(&mut self) -> ExitStatus {
+        let terminated = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        assert!(terminated.expect("kill").success());
+        self.child.wait().expect("the process is reaped")
+    }
+
+    /// The same command again.
+    pub fn restart(&mut self) {
+        self.child = spawn(&self.arguments);
+    }
+
     fn wait_until_it_listens(&self) {
         let deadline = Instant::now() + Duration::from_secs(30);
-        while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+        while std::net::TcpStream::connect(self.address()).is_err() {
             assert!(Instant::now() < deadline, "the gateway does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -65,7 +74,7 @@ impl Drop for GatewayProcess {
 }
 
 fn spawn(arguments: &[String]) -> Child {
-    Command::new(Path::new(env!("CARGO_BIN_EXE_pgqueue-gateway")))
+    Command::new(format!("/proc/{}/fd/{}", std::process::id(), BINARY.as_raw_fd()))
         .args(arguments)
         .stdin(Stdio::null())
         .spawn()
