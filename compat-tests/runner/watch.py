@@ -10,7 +10,7 @@ from .client import Failed
 from .history import Event
 
 #: Seconds for what takes a few on an idle machine: the longest is a session time-out and a rebalance.
-PATIENCE = 90
+PATIENCE = 180
 
 
 class Watch:
