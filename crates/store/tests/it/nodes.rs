@@ -121,7 +121,9 @@ async fn an_epoch_that_postgres_has_lost_is_not_used_again() {
     let mut sql = database.connection().await;
     run(&mut sql, "UPDATE queue.metadata_queue_kafka_cluster SET leader_epoch = 0, leaders = '{1}'").await;
     store.heartbeat_node(&one, LEASE).await.unwrap();
-    assert_eq!(leaders(store), (2, vec![1, 2]));
+    let other = Store::connect(database.config()).unwrap();
+    other.live_nodes(LEASE).await.unwrap();
+    assert_eq!((leaders(store), leaders(&other)), ((2, vec![1, 2]), (2, vec![1, 2])));
 }
 
 /// Gateways come and go at once, each looking for itself.
