@@ -216,7 +216,7 @@ def static(scenario, client):
                 faults += found
                 break
         else:
-            raise Failed(f"no member was back within {SESSION_TIMEOUT} s in {ATTEMPTS} attempts")
+            raise Failed(f"no member had its partitions back within {SESSION_TIMEOUT} s in {ATTEMPTS} attempts")
     return faults + scenario.finish(*members)
 
 
