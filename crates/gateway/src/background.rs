@@ -25,9 +25,6 @@ const LEDGER: Duration = Duration::from_secs(300);
 const LEASES: Duration = Duration::from_millis(1_500);
 /// One renewal of this many is of the registrations too.
 const REGISTRATIONS: u32 = 20;
-/// Between two looks for offsets whose retention is over (Kafka:
-/// `offsets.retention.check.interval.ms`).
-const EXPIRY: Duration = Duration::from_secs(600);
 /// Between two looks for offsets that are past the end of the log.
 const STUCK_AHEAD: Duration = Duration::from_secs(60);
 /// How long the start waits for the coordinator slots.
@@ -190,6 +187,7 @@ async fn keep_leases(shared: Arc<Shared>) {
 }
 
 async fn expire_offsets(shared: Arc<Shared>) {
+    let interval = Duration::from_millis(shared.config.offsets_retention_check_interval_ms);
     loop {
         match shared.coordinator.expire().await {
             Ok(0) => {}
@@ -197,7 +195,7 @@ async fn expire_offsets(shared: Arc<Shared>) {
             Err(error) if error.is_retriable() || shared.readiness.reason().is_some() => {}
             Err(error) => warn!(%error, "cannot expire offsets; will try again"),
         }
-        sleep(jittered(EXPIRY)).await;
+        sleep(jittered(interval)).await;
     }
 }
 

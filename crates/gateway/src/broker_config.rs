@@ -46,6 +46,12 @@ pub(crate) fn all(config: &ServerConfig, advertised: &HostPort, defaults: &Serve
     option!("group.max.size", Int, group_max_size, "Members of one group.");
     option!("group.min.session.timeout.ms", Int, group_min_session_timeout_ms, "Shortest session timeout.");
     option!("offset.metadata.max.bytes", Int, offset_metadata_max_bytes, "Metadata with a committed offset.");
+    option!(
+        "offsets.retention.check.interval.ms",
+        Long,
+        offsets_retention_check_interval_ms,
+        "Between two looks for offsets whose retention is over."
+    );
     option!("offsets.retention.minutes", Int, offsets_retention_minutes, "Offsets are kept without members.");
     option!("max.connections", Int, max_connections, "Connections at the same time.");
     option!("node.id", Int, node_id, "Id of this broker.");

@@ -190,6 +190,12 @@ pub struct ServerConfig {
           value_parser = clap::value_parser!(u32).range(1..))]
     pub offsets_retention_minutes: u32,
 
+    /// Milliseconds between two looks for offsets whose retention is over
+    /// [offsets.retention.check.interval.ms]
+    #[arg(long, env = "PGQUEUE_GATEWAY_OFFSETS_RETENTION_CHECK_INTERVAL_MS", default_value_t = 600_000,
+          value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub offsets_retention_check_interval_ms: u64,
+
     /// Bytes of metadata with a committed offset [offset.metadata.max.bytes]
     #[arg(long, env = "PGQUEUE_GATEWAY_OFFSET_METADATA_MAX_BYTES", default_value_t = 4_096, value_name = "BYTES",
           value_parser = clap::value_parser!(i32).range(0..=1_048_576))]
@@ -214,6 +220,11 @@ pub struct ServerConfig {
     #[arg(long, env = "PGQUEUE_GATEWAY_APPEND_TRANSACTION_BYTES", default_value_t = 8_388_608, value_name = "BYTES",
           value_parser = clap::value_parser!(u32).range(1_024..))]
     pub append_transaction_bytes: u32,
+
+    /// Bytes of records at the ends of partitions that are kept in memory for their readers; 0 keeps none
+    #[arg(long, env = "PGQUEUE_GATEWAY_TAIL_CACHE_BYTES", default_value_t = 33_554_432, value_name = "BYTES",
+          value_parser = clap::value_parser!(u32))]
+    pub tail_cache_bytes: u32,
 
     /// URL of the same database past a pooler in transaction mode, which LISTEN does not get through;
     /// for one connection while other gateways live; default: --database-url

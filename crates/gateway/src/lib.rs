@@ -169,6 +169,7 @@ impl Handle {
 pub fn store_config(database: &DatabaseConfig, server: &ServerConfig) -> Result<StoreConfig, StartError> {
     let url = database.database_url.clone().ok_or(StartError::NoDatabase)?;
     Ok(StoreConfig {
+        tail_cache_bytes: server.tail_cache_bytes as usize,
         direct_database_url: server.direct_database_url.clone(),
         schema: database.schema.clone(),
         table_prefix: database.table_prefix.clone(),
