@@ -79,6 +79,8 @@ class Row:
 class Sizes:
     """How much each load sends, and for how long."""
 
+    #: Of 16 MB; no more than min_wal_size.
+    wal_files: int = 128
     small_records: int = 1_500_000
     large_records: int = 300_000
     java_records: int = 1_000_000
@@ -106,14 +108,14 @@ class Sizes:
 
 #: `--quick`: to see that every load works.
 QUICK = Sizes(
-    small_records=200_000, large_records=40_000, java_records=100_000, cold_records=200_000, producers=40,
+    wal_files=16, small_records=200_000, large_records=40_000, java_records=100_000, cold_records=200_000, producers=40,
     window_seconds=5, latency_seconds=5, end_to_end_warm_up_seconds=3, end_to_end_seconds=10,
     java_end_to_end_records=200, tail_seconds=8, idle_consumers=100, idle_groups=10, idle_seconds=10,
     table_rows=1_000_000, table_records=100_000, seeks=100, memory_seconds=20, held_seconds=30,
     partitions=(1, 100), groups=(1, 20), growth_records=50_000, growth_idle_seconds=5)
 
 #: `bench-smoke`: small enough for a debug build within a minute and a half.
-SMOKE = Sizes(small_records=120_000, cold_records=150_000, producers=40, window_seconds=4, tail_seconds=6)
+SMOKE = Sizes(wal_files=16, small_records=120_000, cold_records=150_000, producers=100, window_seconds=4, tail_seconds=6)
 
 
 def thousands(value):

@@ -11,7 +11,7 @@ from kafka import Client
 from machine import ROOT, WORK, MemorySampler, cpu_seconds, resident_bytes
 from postgres import free_port
 
-sys.path.insert(0, str(ROOT / "compat-tests"))
+sys.path.append(str(ROOT / "compat-tests"))
 from runner.gateway import Gateway as Process  # noqa: E402
 
 

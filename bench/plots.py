@@ -86,9 +86,13 @@ def growth(results):
         sizes = sorted(lanes, key=int)
         places = [int(size) for size in sizes]
         above, below = axes[0][column], axes[1][column]
+        if not sizes:
+            above.set_axis_off()
+            below.set_axis_off()
+            continue
         for name, label, color in (("produced_per_s", "producing beside them", "#1f5fbf"), ("consumed_per_s", "reading beside them", "#2b8a57"),
                                    ("spread_per_s", "producing to all of them", "#8a5bb5")):
-            if sizes and name in lanes[sizes[0]][0]:
+            if name in lanes[sizes[0]][0]:
                 above.plot(places, [lanes[size][0][name] for size in sizes], marker="o", color=color, label=label)
         for name, label, color in (("cpu_percent", "% of a core", "#b23b3b"), ("statements_per_s", "statements/s", "#d9822b")):
             below.plot(places, [lanes[size][0][name] for size in sizes], marker="o", color=color, label=label)

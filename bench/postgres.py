@@ -17,6 +17,7 @@ SETTINGS = {
     "full_page_writes": "on",
     # What anybody sets who writes in earnest.
     "shared_buffers": "2GB",
+    "min_wal_size": "2GB",
     "max_wal_size": "8GB",
     "checkpoint_timeout": "30min",
     "wal_buffers": "64MB",
@@ -98,6 +99,14 @@ class Postgres:
         """Seconds of one command as psql measures them, its commit included."""
         said = self.psql(database, "\\timing on", command)
         return float(re.search(r"^Time: ([0-9.]+) ms", said, re.M).group(1)) / 1000
+
+    def make_wal_files(self, number):
+        """As a server has them that has run for a while: a new file is first filled with zeros, which would
+        burden whoever writes first. A checkpoint keeps `min_wal_size` of them for use again."""
+        self.sql("postgres", f"""
+            SELECT count(pg_switch_wal()) FROM
+                (SELECT pg_logical_emit_message(false, 'bench', '') FROM generate_series(1, {number}) OFFSET 0) written""")
+        self.sql("postgres", "CHECKPOINT")
 
     def version(self):
         return self.sql("postgres", "SHOW server_version")[0][0]

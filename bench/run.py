@@ -84,6 +84,7 @@ def bench_of(gateway, sizes, with_kafka):
     tools = Tools(with_java=with_kafka)
     with contextlib.ExitStack() as stack:
         postgres = stack.enter_context(Postgres(WORK / "postgres"))
+        postgres.make_wal_files(sizes.wal_files)
         kafka = stack.enter_context(Kafka(tools)) if with_kafka else None
         bench = Bench(os.path.abspath(gateway), sizes, tools, postgres, kafka)
         if kafka:
