@@ -35,7 +35,7 @@ fn text(text: &str) -> StrBytes {
     StrBytes::from_string(text.to_owned())
 }
 
-fn group(id: &str) -> GroupId {
+pub(crate) fn group(id: &str) -> GroupId {
     GroupId(text(id))
 }
 
@@ -63,7 +63,7 @@ async fn joined(client: &mut Client, version: i16, group_id: &str) -> JoinGroupR
     client.call(version, join(group_id, &first.member_id)).await
 }
 
-fn sync(version: i16, group_id: &str, joined: &JoinGroupResponse) -> SyncGroupRequest {
+pub(crate) fn sync(version: i16, group_id: &str, joined: &JoinGroupResponse) -> SyncGroupRequest {
     let assignments = joined.members.iter().map(|member| {
         SyncGroupRequestAssignment::default()
             .with_member_id(member.member_id.clone())
@@ -80,7 +80,7 @@ fn sync(version: i16, group_id: &str, joined: &JoinGroupResponse) -> SyncGroupRe
     }
 }
 
-fn heartbeat(group_id: &str, generation: i32, member_id: &str) -> HeartbeatRequest {
+pub(crate) fn heartbeat(group_id: &str, generation: i32, member_id: &str) -> HeartbeatRequest {
     HeartbeatRequest::default()
         .with_group_id(group(group_id))
         .with_generation_id(generation)
@@ -110,7 +110,7 @@ pub(crate) fn offset_fetch(version: i16, group_id: &str, topic: &str) -> OffsetF
 }
 
 /// Error of the group or the partition, offset, metadata.
-async fn fetched(client: &mut Client, version: i16, group_id: &str, topic: &str) -> (i16, i64, String) {
+pub(crate) async fn fetched(client: &mut Client, version: i16, group_id: &str, topic: &str) -> (i16, i64, String) {
     let response = client.call(version, offset_fetch(version, group_id, topic)).await;
     if version >= 8 {
         let group = &response.groups[0];
@@ -125,11 +125,11 @@ async fn fetched(client: &mut Client, version: i16, group_id: &str, topic: &str)
     (error, partition.committed_offset, partition.metadata.clone().unwrap().to_string())
 }
 
-fn committed(response: &kafka_protocol::messages::OffsetCommitResponse) -> i16 {
+pub(crate) fn committed(response: &kafka_protocol::messages::OffsetCommitResponse) -> i16 {
     response.topics[0].partitions[0].error_code
 }
 
-async fn with_topic(gateway: &TestGateway) -> Client {
+pub(crate) async fn with_topic(gateway: &TestGateway) -> Client {
     let mut client = gateway.client().await;
     client.call(12, metadata("orders")).await;
     client.call(9, produce("orders", -1, batch(b"value"))).await;

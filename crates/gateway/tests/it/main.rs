@@ -5,6 +5,8 @@
 
 mod configs;
 mod every_version;
+mod expiry;
+mod fifty_groups;
 mod groups;
 mod hostile_bytes;
 mod librdkafka;
