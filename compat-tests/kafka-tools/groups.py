@@ -3,6 +3,7 @@
 
 import argparse
 import difflib
+import itertools
 import os
 import re
 import subprocess
@@ -14,7 +15,7 @@ from deliberate import DELIBERATE
 from runner.client import Failed
 from runner.gateway import dev_gateway
 
-PATIENCE = 600
+PATIENCE = 1200
 JAVA = ("java", "-Xms32m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 PROPERTIES = ("-Duser.timezone=UTC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
 
@@ -35,20 +36,23 @@ def transcript(bootstrap, work, side):
 
 def normal(text, bootstrap):
     """Without what two right servers need not agree in: addresses, the widths of columns that hold them, the
-    random part of member ids, the order of members, which is that of a hash table; and without stack traces."""
+    random part of member ids, leader epochs; and without stack traces."""
     text = text.replace(bootstrap, "SERVER")
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", text)
     lines = [re.sub(r" +", " ", line).rstrip() for line in text.splitlines() if not re.match(r"\s+(at|\.\.\.) ", line)]
-    paragraphs, paragraph = [], []
-    for line in [*lines, ""]:
-        if line:
-            paragraph.append(line)
-            continue
-        if paragraph and paragraph[0].startswith("GROUP "):
-            paragraph[1:] = sorted(paragraph[1:])
-        paragraphs += [*paragraph, ""]
-        paragraph = []
-    return paragraphs[:-1]
+    tables = [list(table) for _, table in itertools.groupby(lines, key=bool)]
+    return [line for table in tables for line in (rows(table) if table[0].startswith("GROUP ") else table)]
+
+
+def rows(table):
+    """Sorted: the order of members is that of a hash table."""
+    head = table[0].split()
+    body = [line.split(" ") for line in table[1:]]
+    if "LEADER-EPOCH" in head:
+        epoch = head.index("LEADER-EPOCH")
+        for row in body:
+            row[epoch : epoch + 1] = [re.sub(r"^\d+$", "EPOCH", field) for field in row[epoch : epoch + 1]]
+    return [table[0], *sorted(" ".join(row) for row in body)]
 
 
 def compare(kafka, gateway):

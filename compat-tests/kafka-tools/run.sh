@@ -9,6 +9,8 @@ set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=${COMPAT_WORK:-$(cd "$here/../.." && pwd)/.dev/compat}/kafka-tools
+kafka=$here/../apache-kafka/server.sh
+reference=$work/reference
 source "$here/../java/jars.sh"
 
 # Seconds for one tool.
@@ -277,11 +279,11 @@ build() {
 }
 
 groups() {
-  local kafka=$here/../apache-kafka/server.sh reference=$work/reference port
+  local port
   build || return
   "$kafka" stop "$reference" && rm -rf "$reference" || return
   port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-  trap '"$kafka" stop "$reference"' RETURN
+  trap '"$kafka" stop "$reference"' EXIT
   "$kafka" start "$reference" "$port" || return
   PYTHONPATH=$here/.. PYTHONDONTWRITEBYTECODE=1 python3 "$here/groups.py" "127.0.0.1:$port" "$1" "$work"
 }
