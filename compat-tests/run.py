@@ -40,6 +40,7 @@ KINDS = {
     "client": "produces and consumes in the matrix",
     "reference": "a server to compare with",
     "tools": "command-line tools of a broker",
+    "docs": "what the README tells its readers to do",
     "library": "code that several clients share",
     "interop": "another program on the same tables",
 }

@@ -522,7 +522,7 @@ async fn members_lease_their_partitions_and_are_registered() {
         WHERE consumer_group = 'g' AND lock_owner LIKE 'g:%' AND locked_until > now()";
     let from_the_answer_on: i64 =
         sqlx::query_scalar(leased).fetch_one(&mut gateway.database().connection().await).await.unwrap();
-    assert_eq!(from_the_answer_on, 1);
+    assert_eq!(from_the_answer_on, 2, "of both partitions");
     wait("SELECT count(*) FROM queue.metadata_queue_consumer_registration WHERE consumer_group = 'g'", 1).await;
     assert_eq!(client.call(4, heartbeat("g", 1, &member.member_id)).await.error_code, 0);
     let identity = MemberIdentity::default().with_member_id(member.member_id.clone());
