@@ -64,10 +64,13 @@ class Scenario:
         ending = threading.Event()
 
         def look():
-            with Server(self.bootstrap) as server:
-                while not ending.wait(LOOK):
-                    offsets = server.committed(self.group, self.topic, self.partitions)
-                    self.watch.note(None, "seen", offsets=offsets)
+            try:
+                with Server(self.bootstrap) as server:
+                    while not ending.wait(LOOK):
+                        offsets = server.committed(self.group, self.topic, self.partitions)
+                        self.watch.note(None, "seen", offsets=offsets)
+            except Exception as error:  # noqa: BLE001 -- whatever it is, it ends the scenario
+                self.watch.fail(f"the server cannot be asked any more: {error!r}")
 
         thread = threading.Thread(target=look)
         thread.start()

@@ -62,6 +62,10 @@ class Watch:
                 # Some conditions look at more than the events.
                 self._changed.wait(min(left, 0.2))
 
+    def fail(self, why):
+        """Ends what the scenario waits for."""
+        self._error = self._error or Failed(why)
+
     def raise_error(self):
         if self._error:
             raise self._error
@@ -91,7 +95,7 @@ class Watch:
                 event = Event(self._moment, member.name, fields.pop("event"), fields)
                 self._add(event)
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                self._error = self._error or Failed(f"{member.name} prints {line[:200]!r}: {error!r}")
+                self.fail(f"{member.name} prints {line[:200]!r}: {error!r}")
         if ended:
             self._add(Event(self._moment, member.name, "exited", {"status": member.reap()}))
 
