@@ -1,8 +1,10 @@
 //! OffsetFetch: how far groups have read. v8 and later ask for many groups at once (KIP-709); null
 //! topics mean all (v2 and later).
 //!
-//! "No offset" (−1) is answered only when the database says so; while groups are loaded or Postgres
-//! is away it is COORDINATOR_LOAD_IN_PROGRESS, on which clients ask again (Java:
+//! Every gateway answers for every group: offsets are read where commits are stored, so the answer
+//! cannot be older than another one's. NOT_COORDINATOR would do harm: librdkafka then never asks again
+//! for the partitions of that request. "No offset" (−1) is answered only when the database says so;
+//! while Postgres is away it is COORDINATOR_LOAD_IN_PROGRESS, on which clients ask again (Java:
 //! `OffsetFetchResponseHandler` takes COORDINATOR_NOT_AVAILABLE for fatal). Nothing is pending
 //! without transactions, so `require_stable` changes nothing.
 
@@ -46,10 +48,7 @@ pub async fn handle(
 ) -> Result<OffsetFetchResponse, ApiError> {
     let mut results = Vec::new();
     for asked in asked(version, request) {
-        let result = fetch(ctx, &asked).await.map_err(|error| match error.code(ApiKey::OffsetFetch) {
-            ErrorCode::CoordinatorNotAvailable => ErrorCode::CoordinatorLoadInProgress,
-            code => code,
-        });
+        let result = fetch(ctx, &asked).await.map_err(|error| error.code(ApiKey::OffsetFetch));
         results.push((asked, result));
     }
     Ok(response(version, results))
@@ -77,7 +76,9 @@ fn asked(version: i16, request: &OffsetFetchRequest) -> Vec<Asked<'_>> {
 }
 
 async fn fetch(ctx: &RequestContext, asked: &Asked<'_>) -> Result<Answer, ApiError> {
-    ctx.shared.coordinator.check_owned(asked.group_id)?;
+    if asked.group_id.contains('\0') {
+        return Err(ErrorCode::InvalidGroupId.into());
+    }
     match &asked.topics {
         None => fetch_all(ctx, asked.group_id).await,
         Some(topics) => fetch_named(ctx, asked.group_id, topics).await,
