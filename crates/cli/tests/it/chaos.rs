@@ -22,6 +22,7 @@ const PRODUCERS: usize = 4;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_acknowledged_is_lost_or_doubled() {
+    let _alone = crate::ALONE.lock().await;
     let dir = std::env::temp_dir().join(format!("pgqueue-chaos-{}", std::process::id()));
     let postgres = LocalPostgres::start(&dir, Settings { ephemeral: true, ..Settings::default() }).unwrap();
     let mut gateway = GatewayProcess::start(&postgres.url(), &[]);

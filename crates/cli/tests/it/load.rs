@@ -76,6 +76,8 @@ async fn produce(
         .set("message.timeout.ms", "300000")
         .set("linger.ms", "2")
         .set("reconnect.backoff.max.ms", "500")
+        // So long a gateway that is cut off from Postgres holds a request up.
+        .set("socket.timeout.ms", "10000")
         .create()
         .unwrap();
     let mut deliveries = Vec::new();

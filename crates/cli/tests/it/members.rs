@@ -86,6 +86,8 @@ impl Member {
             .set("enable.auto.commit", "false")
             .set("auto.offset.reset", "earliest")
             .set("reconnect.backoff.max.ms", "500")
+            // So long a gateway that is cut off from Postgres holds a request up.
+            .set("socket.timeout.ms", "10000")
             .create_with_context(Context(journal.clone()))
             .unwrap();
         consumer.subscribe(&[group.topic]).unwrap();
