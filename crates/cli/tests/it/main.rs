@@ -1,7 +1,7 @@
 //! Tests of the binary as a process.
 
 // Clippy knows test functions, but not the helpers they share.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 #![expect(unreachable_pub, reason = "a test binary has no outside")]
 
 mod audit;
@@ -9,8 +9,10 @@ mod chaos;
 mod chaos_groups;
 mod commands;
 mod cut_off;
-
 mod link;
 mod load;
 mod members;
 mod process;
+
+/// Held by a test that kills things under load: two of them at once are only slow.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
