@@ -33,7 +33,7 @@ compat: setup-compat $(GATEWAY) ## the clients of all languages, Kafka's tools, 
 	compat-tests/kafka-tools/run.sh groups $(GATEWAY)
 
 soak: setup-compat $(GATEWAY) ## the long loops
-	CHAOS_ROUNDS=500 cargo test -p cli --test it -- chaos cut_off --nocapture --test-threads=1
+	CHAOS_ROUNDS=500 cargo test -p cli --test it -- chaos cut_off --include-ignored --nocapture --test-threads=1
 	compat-tests/run.py --gateway $(GATEWAY) --suites
 	GROUP_TURNS=40 compat-tests/datahub/run.sh all $(GATEWAY)
 

@@ -108,6 +108,7 @@ async fn every_gateway_tells_the_committed_offsets() {
 /// The other gateway takes over although the first lives, and what the first still sends to Postgres
 /// when it gets through again changes nothing.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "its members now and then need minutes to find their places at the start; see issue 3; make soak runs it"]
 async fn groups_survive_a_gateway_that_is_cut_off_from_postgres() {
     let _alone = crate::ALONE.lock().await;
     let database = prepared().await;
