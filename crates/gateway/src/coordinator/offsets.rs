@@ -51,7 +51,7 @@ impl Coordinator {
         Ok(committed)
     }
 
-    /// Whether this gateway may answer for the group's offsets now.
+    /// Whether this gateway may store and forget the group's offsets now; everyone may tell them.
     pub(crate) fn check_owned(&self, group_id: &str) -> Result<(), ErrorCode> {
         self.slot_of(group_id).map(drop)
     }
