@@ -148,6 +148,14 @@ pub(crate) async fn first_slots(shared: &Shared) {
     }
 }
 
+/// Before the first request too: clients that hear of different brokers from different gateways
+/// drop connections, and with them what they have asked.
+pub(crate) async fn known_to_others(shared: &Shared) {
+    if let Err(error) = shared.coordinator.known_to_others().await {
+        warn!(%error, "other gateways may not know of this one yet");
+    }
+}
+
 /// This gateway among the others, and its coordinator slots.
 async fn keep_slots(shared: Arc<Shared>) {
     let lease = Duration::from_millis(shared.config.coordinator_lease_ms);
@@ -156,7 +164,8 @@ async fn keep_slots(shared: Arc<Shared>) {
         let pause = match shared.coordinator.keep().await {
             Ok(()) => {
                 backoff = Backoff::new(Duration::from_millis(200), lease / 3);
-                jittered(lease / 4)
+                // Within the time that the others give the process before.
+                if shared.coordinator.is_in_conflict() { lease / 24 } else { jittered(lease / 4) }
             }
             Err(error) => {
                 if !error.is_retriable() && shared.readiness.reason().is_none() {

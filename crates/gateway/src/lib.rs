@@ -118,6 +118,9 @@ impl Gateway {
             background::first_slots(&shared).await;
         }
         background::start(&shared, prepared);
+        if prepared {
+            background::known_to_others(&shared).await;
+        }
         let writers = shared.store.spawn_writers();
         shared.shutdown.spawn(listener::run(kafka, shared.clone()));
         info!(kafka = %kafka_addr, advertised = %shared.advertised, http = %http_addr, "serving");

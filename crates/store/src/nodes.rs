@@ -8,7 +8,7 @@
 use std::{sync::Arc, time::Duration};
 
 use sqlx::{AssertSqlSafe, Row, postgres::PgRow};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::sleep};
 use uuid::Uuid;
 
 use crate::{Store, error::StoreError};
@@ -16,6 +16,15 @@ use crate::{Store, error::StoreError};
 /// How often one look tries to write the leaders down while others do the same. Each loser looks
 /// again, so after that the next heartbeat finds little left to do.
 const ROUNDS: usize = 5;
+
+/// How much longer than the lease a gateway counts as live, as a multiple of the lease. Its node id
+/// can be had as soon as the lease is over, so a gateway that was killed and started again takes it
+/// before the others leave the node out of Metadata. librdkafka gives up a broker that Metadata does
+/// not list, with all that it has asked there, and does not ask again for five minutes.
+const LIVE: &str = "1.1";
+
+/// Between two looks whether the others know of a gateway that starts.
+const SEEN_LOOK: Duration = Duration::from_millis(20);
 
 /// A gateway as clients are to reach it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +114,7 @@ impl Store {
     }
 
     /// Registers the gateway or tells that it lives, in one statement. Who has not done so for
-    /// `lease` is taken for dead, and a node id of his can be had by another process.
+    /// `lease` is taken for dead soon after, and a node id of his can be had by another process.
     ///
     /// # Errors
     /// As every statement.
@@ -146,13 +155,40 @@ impl Store {
         }
     }
 
-    /// All gateways whose last heartbeat is younger than `lease`, by node id.
+    /// All gateways whose last heartbeat is younger than `lease` and a tenth of it, by node id.
     ///
     /// # Errors
     /// As every statement.
     pub async fn live_nodes(&self, lease: Duration) -> Result<Vec<Node>, StoreError> {
         let seen = self.see_nodes(lease).await?;
         self.settle(seen, lease).await
+    }
+
+    /// Returns when every other live gateway has looked who is there since the last heartbeat of this
+    /// one. Before that its clients would hear of more brokers here than there.
+    ///
+    /// # Errors
+    /// As every statement.
+    pub async fn seen_by_others(&self, instance: Uuid, lease: Duration) -> Result<(), StoreError> {
+        let mut connection = self.acquire().await?;
+        let since: f64 = sqlx::query_scalar("SELECT extract(epoch FROM clock_timestamp())::float8")
+            .fetch_one(&mut *connection)
+            .await?;
+        let sql = format!(
+            "SELECT EXISTS (SELECT FROM {} WHERE instance <> $1 \
+               AND heartbeat_at > now() - $2 * interval '1 second' AND heartbeat_at <= to_timestamp($3))",
+            self.tables().kafka_node
+        );
+        while sqlx::query_scalar(AssertSqlSafe(sql.as_str()))
+            .bind(instance)
+            .bind(lease.as_secs_f64())
+            .bind(since)
+            .fetch_one(&mut *connection)
+            .await?
+        {
+            sleep(SEEN_LOOK).await;
+        }
+        Ok(())
     }
 
     /// At the end of a gateway, so that the others need not wait for its lease time. The last one
@@ -184,9 +220,10 @@ impl Store {
 
     /// Live gateways and leaders; `$1`: the lease in seconds.
     fn select_nodes(&self) -> String {
+        let is_live = format!("heartbeat_at > now() - $1 * {LIVE} * interval '1 second'");
         format!(
-            "SELECT node_id, host, port, rack, instance, heartbeat_at > now() - $1 * interval '1 second' \
-             FROM {}, {} c WHERE (heartbeat_at > now() - $1 * interval '1 second' OR node_id = ANY (c.leaders))",
+            "SELECT node_id, host, port, rack, instance, {is_live} \
+             FROM {}, {} c WHERE ({is_live} OR node_id = ANY (c.leaders))",
             self.tables().kafka_node,
             self.tables().kafka_cluster
         )

@@ -16,7 +16,7 @@ use std::{
 
 use groups::{Group, GroupError, StoredGroup};
 use store::{Heartbeat, Node, SlotLease, Slots, StoreError};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{error, info, warn};
 use wire::ErrorCode;
 
@@ -275,6 +275,24 @@ impl Coordinator {
             answer(&mut held, outcome);
             held.active.is_dropped = true;
             held.cell.wake.send_replace(super::Wake::Ended);
+        }
+    }
+
+    /// Another process had this gateway's node id when it looked last.
+    pub(crate) fn is_in_conflict(&self) -> bool {
+        self.tenure().in_conflict
+    }
+
+    /// Returns when the other gateways know of this one, or are not likely to live. In a conflict they
+    /// know the node by the process before.
+    pub(crate) async fn known_to_others(&self) -> Result<(), StoreError> {
+        if self.tenure().is_loading() || self.is_in_conflict() {
+            return Ok(());
+        }
+        // Who lives has looked by then.
+        match timeout(self.lease / 2, self.store.seen_by_others(self.node.instance, self.lease)).await {
+            Ok(seen) => seen,
+            Err(_) => Ok(()),
         }
     }
 

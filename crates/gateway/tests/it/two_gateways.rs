@@ -239,7 +239,21 @@ async fn gateways_agree_on_leaders_and_epoch_without_waiting_for_a_heartbeat() {
     assert_eq!(alone, Told { brokers: vec![1], epoch: 0, leaders: vec![1; 32] });
     sessions_that_listen(first.database(), 0).await;
 
-    let second = Second::start(&first, any_port(), rarely).await;
+    // Its start waits for the first to look who is there: here it seems to, and has not seen it.
+    let mut sql = first.database().connection().await;
+    let looks = async {
+        loop {
+            sqlx::query("UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = clock_timestamp()")
+                .execute(&mut sql)
+                .await
+                .unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let second = tokio::select! {
+        second = Second::start(&first, any_port(), rarely) => second,
+        () = looks => unreachable!(),
+    };
     let mut two = Client::connect(second.address()).await;
     let both = told(&mut two, "t").await;
     assert_eq!((&both.brokers, both.epoch), (&vec![1, 2], 1));
@@ -264,6 +278,51 @@ async fn gateways_agree_on_leaders_and_epoch_without_waiting_for_a_heartbeat() {
     let left = tells_of(&mut one, "t", &[1]).await;
     assert_eq!(left, Told { epoch: 2, ..alone });
     sessions_that_listen(first.database(), 0).await;
+}
+
+/// librdkafka gives a broker up that one gateway lists and the other does not, and what it has asked
+/// there is not asked again for five minutes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_starts_is_in_the_metadata_of_all_before_it_serves() {
+    let first = TestGateway::start().await;
+    let mut one = first.client().await;
+    create(&mut one, "t", 1).await;
+    for _ in 0..3 {
+        let second = Second::start(&first, any_port(), |_| {}).await;
+        assert_eq!(told(&mut one, "t").await.brokers, [1, 2]);
+        second.stop().await;
+        tells_of(&mut one, "t", &[1]).await;
+    }
+}
+
+/// Killed and started again within its lease, it is a broker all the time: the new process takes the
+/// place of the old one when that ends, before the others miss it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_was_killed_and_is_back_at_once_stays_in_the_metadata() {
+    let short = |config: &mut Config| config.server.coordinator_lease_ms = 3_000;
+    let first = TestGateway::start_with(short).await;
+    let mut one = first.client().await;
+    create(&mut one, "t", 1).await;
+    let mut second = Second::start(&first, any_port(), short).await;
+    let mut sql = first.database().connection().await;
+    let instance = "SELECT instance::text FROM queue.metadata_queue_kafka_node WHERE node_id = 2";
+    for _ in 0..3 {
+        let killed: String = sqlx::query_scalar(instance).fetch_one(&mut sql).await.unwrap();
+        let address = second.address();
+        second.kill();
+        second = Second::start(&first, address, short).await;
+        let mut replaced = None;
+        // For a second more, in which the first looks who is there.
+        while replaced.is_none_or(|at: Instant| at.elapsed() < Duration::from_secs(1)) {
+            assert_eq!(told(&mut one, "t").await.brokers, [1, 2]);
+            if replaced.is_none()
+                && sqlx::query_scalar::<_, String>(instance).fetch_one(&mut sql).await.unwrap() != killed
+            {
+                replaced = Some(Instant::now());
+            }
+        }
+    }
+    second.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

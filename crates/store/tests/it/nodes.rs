@@ -48,6 +48,40 @@ async fn a_node_id_is_one_live_process() {
     assert_eq!(store.heartbeat_node(&first, LEASE).await.unwrap(), Heartbeat::Conflict(second));
 }
 
+/// So nobody misses a gateway that was killed and is back: its new process comes in between.
+#[tokio::test]
+async fn a_node_counts_as_live_a_little_longer_than_others_leave_it_its_id() {
+    let database = TestDatabase::new().await;
+    let store = database.store();
+    let (killed, back, other) = (node(1, 1000), node(1, 1000), node(2, 2000));
+    store.heartbeat_node(&killed, LEASE).await.unwrap();
+    let mut sql = database.connection().await;
+    let ago = "UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = now() - interval '10.5 seconds'";
+    run(&mut sql, ago).await;
+    assert_eq!(store.heartbeat_node(&other, LEASE).await.unwrap(), Heartbeat::Live(vec![killed, other.clone()]));
+    assert_eq!(store.heartbeat_node(&back, LEASE).await.unwrap(), Heartbeat::Live(vec![back, other]));
+}
+
+#[tokio::test]
+async fn who_starts_waits_until_the_others_have_looked() {
+    let database = TestDatabase::new().await;
+    let store = database.store();
+    let (one, two) = (node(1, 1000), node(2, 2000));
+    store.heartbeat_node(&one, LEASE).await.unwrap();
+    store.seen_by_others(one.instance, LEASE).await.unwrap();
+    store.heartbeat_node(&two, LEASE).await.unwrap();
+    let seen = store.seen_by_others(two.instance, LEASE);
+    tokio::pin!(seen);
+    assert!(tokio::time::timeout(Duration::from_millis(300), &mut seen).await.is_err());
+    store.heartbeat_node(&one, LEASE).await.unwrap();
+    seen.await.unwrap();
+    // Nor for one that is dead.
+    let silent =
+        "UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = now() - interval '11 seconds' WHERE node_id = 1";
+    run(&mut database.connection().await, silent).await;
+    store.seen_by_others(two.instance, LEASE).await.unwrap();
+}
+
 #[tokio::test]
 async fn of_many_that_start_with_one_node_id_one_gets_it() {
     let database = TestDatabase::new().await;
