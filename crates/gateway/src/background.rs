@@ -1,7 +1,11 @@
 //! Tasks that run beside the requests: the schema, its time partitions, the sequence ledger, and
 //! whether the gateway is ready.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use rand::Rng;
 use store::{Backoff, MigrateOptions, StoreError};
@@ -161,11 +165,14 @@ async fn keep_slots(shared: Arc<Shared>) {
     let lease = Duration::from_millis(shared.config.coordinator_lease_ms);
     let mut backoff = Backoff::new(Duration::from_millis(200), lease / 3);
     loop {
+        // The lease runs from here, however long Postgres takes.
+        let start = Instant::now();
         let pause = match shared.coordinator.keep().await {
             Ok(()) => {
                 backoff = Backoff::new(Duration::from_millis(200), lease / 3);
                 // Within the time that the others give the process before.
-                if shared.coordinator.is_in_conflict() { lease / 24 } else { jittered(lease / 4) }
+                let period = if shared.coordinator.is_in_conflict() { lease / 24 } else { jittered(lease / 4) };
+                period.saturating_sub(start.elapsed())
             }
             Err(error) => {
                 if !error.is_retriable() && shared.readiness.reason().is_none() {

@@ -48,7 +48,8 @@ pub struct DatabaseConfig {
     #[arg(long, env = "PGQUEUE_GATEWAY_DB_MIN_CONNECTIONS", default_value_t = 2, value_name = "N")]
     pub db_min_connections: u32,
 
-    /// Connections at the most; --append-writers of them write records
+    /// Connections at the most, beside one for the coordinator's lease and one for LISTEN; --append-writers of them
+    /// write records
     #[arg(long, env = "PGQUEUE_GATEWAY_DB_MAX_CONNECTIONS", default_value_t = 16, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub db_max_connections: u32,

@@ -65,6 +65,8 @@ pub(crate) struct Coordinator {
     next_token: AtomicU64,
     tenure: RwLock<Tenure>,
     lease_changed: Notify,
+    /// The lease is over: other gateways may have all that this one had.
+    cut_off: watch::Sender<bool>,
     groups: Mutex<HashMap<String, Known>>,
     /// Groups that committed without members since the last upkeep.
     to_register: Mutex<BTreeSet<Registration>>,
@@ -166,6 +168,7 @@ impl Coordinator {
             next_token: AtomicU64::new(1),
             tenure: RwLock::default(),
             lease_changed: Notify::new(),
+            cut_off: watch::Sender::new(false),
             groups: Mutex::default(),
             to_register: Mutex::default(),
             assigned: Notify::new(),
@@ -356,9 +359,9 @@ impl Coordinator {
             has_members: !save.members.is_empty(),
             state,
         };
-        match self.store.save_group(&row, held.slot).await {
+        match self.within_lease(self.store.save_group(&row, held.slot)).await {
             // Before the members hear of their partitions, so that no worker takes a record after that.
-            Ok(true) => self.hold_assigned(group_id, save).await.map_err(|error| failed(&error)),
+            Ok(true) => self.within_lease(self.hold_assigned(group_id, save)).await.map_err(|error| failed(&error)),
             Ok(false) => Err(GroupError::NotCoordinator),
             Err(error) => Err(failed(&error)),
         }

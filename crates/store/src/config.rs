@@ -18,7 +18,8 @@ pub struct StoreConfig {
     /// Their names' first part: `[a-z_][a-z0-9_]*`, at most [`Tables::LONGEST_PREFIX`] bytes.
     pub table_prefix: String,
     /// Connections of the pool at the most, at least 1: the gateway never holds more, whatever the
-    /// number of Kafka connections. A migration uses two more while it runs.
+    /// number of Kafka connections, beside one for its lease on coordinator slots and, where there are
+    /// several gateways, one for LISTEN. A migration uses two more while it runs.
     pub max_connections: u32,
     /// Connections that are kept open when idle; 0 is allowed.
     pub min_connections: u32,

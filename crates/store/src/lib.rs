@@ -16,7 +16,7 @@ mod leases;
 mod ledger;
 mod maintenance;
 mod migrate;
-mod nodelay;
+
 mod nodes;
 mod notify;
 mod offsets;
@@ -26,6 +26,7 @@ mod producers;
 mod read;
 mod registrations;
 mod slots;
+mod socket;
 mod statements;
 mod tables;
 mod tail;
@@ -70,6 +71,9 @@ struct Inner {
     config: StoreConfig,
     tables: Tables,
     pool: Pool,
+    /// For the signs of life of a gateway and its coordinator slots: under load they would wait for
+    /// a connection until others take the gateway for dead.
+    lease_pool: Pool,
     catalog: Catalog,
     statements: Statements,
     batcher: Batcher,
@@ -97,7 +101,7 @@ impl Store {
     pub fn connect(config: StoreConfig) -> Result<Store, StoreError> {
         config.check()?;
         let tables = Tables::new(&config.schema, &config.table_prefix)?;
-        let pool = Pool::new(&config)?;
+        let (pool, lease_pool) = (Pool::new(&config)?, Pool::reserved(&config)?);
         pool::for_listening(&config)?; // only to see that its URL is one
         let catalog = Catalog::new(config.catalog_ttl);
         let inner = Inner {
@@ -111,6 +115,7 @@ impl Store {
             config,
             tables,
             pool,
+            lease_pool,
             catalog,
         };
         Ok(Store { inner: Arc::new(inner) })
@@ -143,9 +148,15 @@ impl Store {
         self.inner.pool.acquire().await
     }
 
+    /// The connection for signs of life and coordinator slots.
+    pub(crate) async fn acquire_for_lease(&self) -> Result<PoolConnection<Postgres>, StoreError> {
+        self.inner.lease_pool.acquire().await
+    }
+
     /// Closes all connections, when they are free; nothing can be done with the store after that.
     pub async fn close(&self) {
         self.inner.pool.connections().close().await;
+        self.inner.lease_pool.connections().close().await;
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {

@@ -135,7 +135,7 @@ impl Store {
             others = self.select_nodes(),
             pairs = self.select_pairs(),
         );
-        let mut connection = self.acquire().await?;
+        let mut connection = self.acquire_for_lease().await?;
         let rows = sqlx::query(AssertSqlSafe(sql))
             .bind(lease.as_secs_f64())
             .bind(node.node_id)
@@ -170,6 +170,7 @@ impl Store {
     /// # Errors
     /// As every statement.
     pub async fn seen_by_others(&self, instance: Uuid, lease: Duration) -> Result<(), StoreError> {
+        // Not that of the heartbeats, which go on meanwhile.
         let mut connection = self.acquire().await?;
         let since: f64 = sqlx::query_scalar("SELECT extract(epoch FROM clock_timestamp())::float8")
             .fetch_one(&mut *connection)
@@ -207,7 +208,7 @@ impl Store {
             nodes = self.tables().kafka_node,
             cluster = self.tables().kafka_cluster,
         );
-        let mut connection = self.acquire().await?;
+        let mut connection = self.acquire_for_lease().await?;
         let removed = sqlx::query(AssertSqlSafe(sql))
             .bind(node_id)
             .bind(instance)
@@ -241,7 +242,7 @@ impl Store {
         let nodes = self.select_nodes();
         let sql =
             format!("WITH nodes (node_id, host, port, rack, instance, is_live) AS ({nodes}) {}", self.select_pairs());
-        let mut connection = self.acquire().await?;
+        let mut connection = self.acquire_for_lease().await?;
         let rows = sqlx::query(AssertSqlSafe(sql)).bind(lease.as_secs_f64()).fetch_all(&mut *connection).await?;
         Seen::read(&rows)
     }
@@ -283,7 +284,7 @@ impl Store {
              SELECT leader_epoch, pg_notify($5, $6) FROM written",
             self.tables().kafka_cluster
         );
-        let mut connection = self.acquire().await?;
+        let mut connection = self.acquire_for_lease().await?;
         let written = sqlx::query(AssertSqlSafe(sql))
             .bind(epoch)
             .bind(node_ids(&seen.live))

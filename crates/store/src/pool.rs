@@ -1,4 +1,4 @@
-//! The one bounded pool of a gateway (B059), and what every connection of it is set up with.
+//! The bounded pool of a gateway (B059), and what every connection of it is set up with.
 
 use std::{
     str::FromStr,
@@ -62,23 +62,34 @@ impl Pool {
     /// Connects when first used, so that a start does not fail while Postgres is down. Must be
     /// called in a tokio runtime.
     pub(crate) fn new(config: &StoreConfig) -> Result<Pool, StoreError> {
+        Pool::of(config, config.min_connections, config.max_connections)
+    }
+
+    /// One connection more, for what must not wait until another is free.
+    pub(crate) fn reserved(config: &StoreConfig) -> Result<Pool, StoreError> {
+        Pool::of(config, 0, 1)
+    }
+
+    fn of(config: &StoreConfig, least: u32, most: u32) -> Result<Pool, StoreError> {
         let setup: Arc<str> = session_setup(config).into();
+        let options = connect_options(&config.database_url)?;
+        let port = options.get_port();
         let watch = Arc::new(Watch::new());
         let connections = PgPoolOptions::new()
-            .max_connections(config.max_connections)
-            .min_connections(config.min_connections)
+            .max_connections(most)
+            .min_connections(least)
             .acquire_timeout(config.acquire_timeout)
             .test_before_acquire(false) // Watch does that
             .max_lifetime(Duration::from_secs(30 * 60))
             .after_connect(move |connection, _| {
                 let setup = Arc::clone(&setup);
-                Box::pin(async move { set_up(connection, &setup).await })
+                Box::pin(async move { set_up(connection, port, &setup).await })
             })
             .before_acquire(move |connection, meta| {
                 let watch = Arc::clone(&watch);
                 Box::pin(async move { Ok(watch.admit(connection, meta.idle_for).await) })
             })
-            .connect_lazy_with(connect_options(&config.database_url)?);
+            .connect_lazy_with(options);
         Ok(Pool { connections, gate: Mutex::new(Gate::new()), acquire_timeout: config.acquire_timeout })
     }
 
@@ -136,8 +147,9 @@ impl Pool {
 pub(crate) async fn connect_alone(config: &StoreConfig) -> Result<PgConnection, StoreError> {
     let unlimited = StoreConfig { statement_timeout: Duration::ZERO, lock_timeout: Duration::ZERO, ..config.clone() };
     let connecting = async {
-        let mut connection = connect_options(&config.database_url)?.connect().await?;
-        match set_up(&mut connection, &session_setup(&unlimited)).await {
+        let options = connect_options(&config.database_url)?;
+        let mut connection = options.connect().await?;
+        match set_up(&mut connection, options.get_port(), &session_setup(&unlimited)).await {
             Ok(()) => Ok(connection),
             Err(error) => {
                 let _ = connection.close().await; // the first error is the one to tell
@@ -152,17 +164,20 @@ pub(crate) async fn connect_alone(config: &StoreConfig) -> Result<PgConnection, 
 
 /// One connection for LISTEN, which goes past a pooler where that is configured.
 pub(crate) fn for_listening(config: &StoreConfig) -> Result<PgPool, StoreError> {
+    let options = connect_options(config.direct_database_url.as_ref().unwrap_or(&config.database_url))?;
+    let port = options.get_port();
     Ok(PgPoolOptions::new()
         .max_connections(1)
         .max_lifetime(None)
         .idle_timeout(None)
         .acquire_timeout(config.acquire_timeout)
-        .after_connect(|connection, _| {
+        .after_connect(move |connection, _| {
             Box::pin(async move {
+                crate::socket::set_options(port);
                 sqlx::raw_sql("SET application_name = 'pgqueue-gateway listening'").execute(connection).await.map(drop)
             })
         })
-        .connect_lazy_with(connect_options(config.direct_database_url.as_ref().unwrap_or(&config.database_url))?))
+        .connect_lazy_with(options))
 }
 
 /// Nothing goes into the start-up packet that a pooler might refuse (B103).
@@ -195,8 +210,8 @@ fn session_setup(config: &StoreConfig) -> String {
     )
 }
 
-async fn set_up(connection: &mut PgConnection, setup: &str) -> Result<(), sqlx::Error> {
-    crate::nodelay::set();
+async fn set_up(connection: &mut PgConnection, port: u16, setup: &str) -> Result<(), sqlx::Error> {
+    crate::socket::set_options(port);
     sqlx::raw_sql(AssertSqlSafe(setup)).execute(&mut *connection).await?;
     if is_read_only(connection).await? {
         let reason = "the server is read-only (a standby?)";

@@ -72,7 +72,7 @@ impl Store {
     /// # Errors
     /// As every statement.
     pub async fn keep_slots(&self, instance: Uuid, lease: Duration) -> Result<Slots, StoreError> {
-        let mut connection = self.acquire().await?;
+        let mut connection = self.acquire_for_lease().await?;
         let rows = sqlx::query(AssertSqlSafe(keep_sql(self.tables())))
             .bind(instance)
             .bind(lease.as_secs_f64())
@@ -104,7 +104,7 @@ impl Store {
              WHERE lock_owner = $1 AND ($2::int[] IS NULL OR slot = ANY($2))",
             self.tables().kafka_coordinator_slot
         );
-        let mut connection = self.acquire().await?;
+        let mut connection = self.acquire_for_lease().await?;
         Ok(sqlx::query(AssertSqlSafe(sql)).bind(instance).bind(slots).execute(&mut *connection).await?.rows_affected())
     }
 }

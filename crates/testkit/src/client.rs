@@ -51,17 +51,30 @@ impl Client {
         self.receive(sent).await
     }
 
+    /// The same of a gateway that may close the connection; `None`: it has.
+    ///
+    /// # Panics
+    /// If the answer is another one's or does not decode, or none comes.
+    pub async fn try_call<R: Request + Into<RequestKind>>(&mut self, version: i16, request: R) -> Option<R::Response> {
+        let sent = self.try_send(version, request).await?;
+        self.try_receive(sent).await
+    }
+
     /// Sends a request without waiting for its answer.
     ///
     /// # Panics
     /// If the request does not fit its version or the connection is closed.
     pub async fn send<R: Request + Into<RequestKind>>(&mut self, version: i16, request: R) -> Sent<R> {
+        self.try_send(version, request).await.expect("an open connection")
+    }
+
+    async fn try_send<R: Request + Into<RequestKind>>(&mut self, version: i16, request: R) -> Option<Sent<R>> {
         let correlation_id = self.next_correlation_id;
         self.next_correlation_id += 1;
         let frame = wire::encode_request(R::KEY, version, correlation_id, Some("testkit"), &request.into())
             .expect("a request that fits its version");
-        self.send_bytes(&frame).await.expect("an open connection");
-        Sent { correlation_id, version, request: std::marker::PhantomData }
+        self.send_bytes(&frame).await.ok()?;
+        Some(Sent { correlation_id, version, request: std::marker::PhantomData })
     }
 
     /// Reads the next answer, which must be this request's.
@@ -69,12 +82,20 @@ impl Client {
     /// # Panics
     /// If the connection closes, or the answer is another one's or does not decode.
     pub async fn receive<R: Request>(&mut self, sent: Sent<R>) -> R::Response {
-        let mut frame = self.receive_frame().await.expect("readable").expect("an answer, not a closed connection");
+        self.try_receive(sent).await.expect("an answer, not a closed connection")
+    }
+
+    /// The same of a gateway that may close the connection; `None`: it has.
+    ///
+    /// # Panics
+    /// If the answer is another one's or does not decode, or none comes.
+    pub async fn try_receive<R: Request>(&mut self, sent: Sent<R>) -> Option<R::Response> {
+        let mut frame = self.receive_frame().await.expect("readable")?;
         let header = ResponseHeader::decode(&mut frame, R::Response::header_version(sent.version)).expect("a header");
         assert_eq!(header.correlation_id, sent.correlation_id, "answers come in the order of their requests");
         let response = R::Response::decode(&mut frame, sent.version).expect("an answer in the request's version");
         assert!(frame.is_empty(), "{} bytes follow the answer", frame.len());
-        response
+        Some(response)
     }
 
     /// Sends a request of any API and reads its answer.

@@ -78,7 +78,6 @@ async fn groups_survive_the_ends_of_their_gateway_and_of_postgres() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "its members now and then need minutes to find their places at the start; see issue 3; make soak runs it"]
 async fn groups_survive_the_end_of_either_of_two_gateways() {
     let _alone = crate::ALONE.lock().await;
     let database = prepared().await;

@@ -86,8 +86,11 @@ impl Member {
             .set("enable.auto.commit", "false")
             .set("auto.offset.reset", "earliest")
             .set("reconnect.backoff.max.ms", "500")
-            // So long a gateway that is cut off from Postgres holds a request up.
+            // A connection that breaks is noticed, a server that is silent so late.
             .set("socket.timeout.ms", "10000")
+            // librdkafka 2.12 drops its bootstrap connections when it knows the brokers, and with them
+            // the metadata request that a join waits for; that is asked again after this time only.
+            .set("topic.metadata.refresh.interval.ms", "5000")
             .create_with_context(Context(journal.clone()))
             .unwrap();
         consumer.subscribe(&[group.topic]).unwrap();

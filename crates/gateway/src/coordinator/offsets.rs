@@ -42,7 +42,8 @@ impl Coordinator {
         offsets: &BTreeMap<PartitionKey, NewOffset>,
     ) -> Result<BTreeMap<PartitionKey, Committed>, ApiError> {
         let commit = OffsetCommit { group: &held.cell.id, offsets, slot: Some(held.slot) };
-        let committed = self.store.commit_offsets(&commit).await?.ok_or(ApiError::Code(ErrorCode::NotCoordinator))?;
+        let committed = self.within_lease(self.store.commit_offsets(&commit)).await?;
+        let committed = committed.ok_or(ApiError::Code(ErrorCode::NotCoordinator))?;
         if request.generation < 0 {
             let register = |key: &PartitionKey| Registration { group: held.cell.id.clone(), topic_id: key.topic_id };
             let mut to_register = self.to_register.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,8 +6,9 @@
 //! their members hear NOT_COORDINATOR and look the coordinator up again.
 //!
 //! A gateway that cannot reach Postgres cannot know whether another one has taken its slots. Was it
-//! alone when it looked last, it goes on from memory; else all its slots are lost to it when its
-//! lease is over, until it has renewed it.
+//! alone when it looked last, it goes on from memory; else it is cut off when its lease is over, until
+//! it has renewed it: all its slots are lost to it, and it closes its Kafka connections, for clients
+//! stay with a broker that answers, be it with nothing but errors.
 
 use std::{
     collections::BTreeMap,
@@ -127,6 +128,9 @@ impl Coordinator {
             lost
         });
         self.lease_changed.notify_one();
+        if !self.fence_if_due().await && self.cut_off.send_replace(false) {
+            info!("the lease on the coordinator slots is renewed; serving again");
+        }
         self.close_groups_of(&lost).await;
         self.load(&mine).await?;
         self.give_up_surplus(&mine, fair_share).await
@@ -148,15 +152,39 @@ impl Coordinator {
 
     /// Whether the lease is over; then no group is in memory any more.
     async fn fence_if_due(self: &Arc<Self>) -> bool {
-        let lost: Vec<i32> = self.change(|tenure| {
-            let serving = if tenure.is_lease_over() { std::mem::take(&mut tenure.serving) } else { BTreeMap::new() };
-            serving.into_keys().collect()
-        });
-        if !lost.is_empty() {
-            warn!(slots = lost.len(), "the lease on the coordinator slots is over; other gateways may have them");
-            self.close_groups_of(&lost).await;
+        let lost = self.change(|tenure| tenure.is_lease_over().then(|| std::mem::take(&mut tenure.serving)));
+        let Some(lost) = lost else { return false };
+        if !self.cut_off.send_replace(true) {
+            warn!(
+                slots = lost.len(),
+                "cut off from Postgres: the lease on the coordinator slots is over and other gateways may have them; \
+                 no Kafka connections until it is renewed"
+            );
         }
+        self.close_groups_of(&lost.into_keys().collect::<Vec<i32>>()).await;
         self.tenure().is_lease_over()
+    }
+
+    /// Resolves while this gateway is cut off from Postgres and others may do its work.
+    pub(crate) async fn cut_off(&self) {
+        // The sender is the coordinator's own, so the channel is never closed.
+        let _ = self.cut_off.subscribe().wait_for(|cut_off| *cut_off).await;
+    }
+
+    pub(crate) fn is_cut_off(&self) -> bool {
+        *self.cut_off.borrow()
+    }
+
+    /// Does under a group's mutex what must not outlast the lease: who waits for the group is to
+    /// learn that it is another gateway's. If Postgres does it after all, it is fenced.
+    pub(super) async fn within_lease<T>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        tokio::select! {
+            done = work => done,
+            () = self.cut_off() => Err(StoreError::Unavailable("the lease on the coordinator slots is over".to_owned())),
+        }
     }
 
     fn tell_conflict(&self, other: &Node) {

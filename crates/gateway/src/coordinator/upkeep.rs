@@ -83,7 +83,7 @@ impl Coordinator {
 
     /// The last member left: workers need not wait for the leases to run out.
     pub(super) async fn release_assigned(&self, group_id: &str) {
-        if let Err(error) = self.store.release_partitions(group_id).await {
+        if let Err(error) = self.within_lease(self.store.release_partitions(group_id)).await {
             debug!(group = group_id, %error, "leases were not released; they run out by themselves");
         }
     }

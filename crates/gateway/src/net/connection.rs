@@ -9,7 +9,8 @@
 //!
 //! When reading ends, for whatever reason (the client went away, its bytes made no sense, the
 //! gateway drains), waits such as a parked Fetch are cut short, what was accepted is finished and
-//! answered if the socket still takes it, and the connection closes.
+//! answered if the socket still takes it, and the connection closes. It closes at once while the
+//! gateway is cut off from Postgres and others are not (`coordinator::tenure`).
 
 use std::{
     net::SocketAddr,
@@ -206,7 +207,10 @@ impl Connection {
     }
 
     async fn write_answers(&self, mut write: OwnedWriteHalf, mut answers: mpsc::Receiver<Pending>) {
-        let ended = self.answer_in_order(&mut write, &mut answers).await;
+        let ended = tokio::select! {
+            ended = self.answer_in_order(&mut write, &mut answers) => ended,
+            () = self.shared.coordinator.cut_off() => Err("cut off from Postgres"),
+        };
         self.stop.cancel();
         drop(write);
         if let Err(reason) = ended {

@@ -73,6 +73,9 @@ struct Accepting {
 
 impl Accepting {
     fn take(&mut self, stream: TcpStream) {
+        if self.shared.coordinator.is_cut_off() {
+            return; // closed, so that the client looks for another gateway
+        }
         let Ok(peer) = stream.peer_addr() else {
             return; // gone already
         };

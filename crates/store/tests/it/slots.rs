@@ -1,7 +1,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use sqlx::AssertSqlSafe;
-use store::{Heartbeat, Node, SlotLease, Slots, Store};
+use store::{Heartbeat, Node, SlotLease, Slots, Store, StoreConfig};
 use testkit::TestDatabase;
 use uuid::Uuid;
 
@@ -136,4 +136,21 @@ async fn the_slots_are_made_once() {
     assert_eq!(count, 16);
     let one = Gateway::new(&database, 1);
     assert_eq!(one.tick().await.fair_share, 16);
+}
+
+/// Under load all connections are in use for longer than a lease.
+#[tokio::test]
+async fn the_lease_is_renewed_while_all_connections_are_in_use() {
+    let database = TestDatabase::new().await;
+    let config = StoreConfig { max_connections: 2, acquire_timeout: Duration::from_secs(1), ..database.config() };
+    let store = Store::connect(config).unwrap();
+    let node = Node { node_id: 1, host: "h".to_owned(), port: 9092, rack: None, instance: Uuid::new_v4() };
+    let gateway = Gateway { store: store.clone(), node };
+    let in_use = [store.acquire().await.unwrap(), store.acquire().await.unwrap()];
+    assert!(store.acquire().await.is_err());
+    let slots = gateway.tick().await;
+    assert_eq!(gateway.of(&slots).len(), 64);
+    assert_eq!(store.release_slots(gateway.node.instance, None).await.unwrap(), 64);
+    assert!(store.remove_node(1, gateway.node.instance).await.unwrap());
+    drop(in_use);
 }
