@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Postgres, postgres::PgArguments, query::Query};
 
 use crate::tables::Tables;
 
-type Statement<'q> = Query<'q, Postgres, PgArguments>;
+pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
 
 /// SQL for a row's `enqueued_at` in milliseconds, rounded down; exact, since `extract` is numeric.
 const ENQUEUED_MS: &str = "floor(extract(epoch from m.enqueued_at) * 1000)::bigint";
@@ -35,6 +35,27 @@ statements! {
     /// ($1 topic ids, $2 partition ids, $3 lock keys) → topic_id, partition_id, partition_count,
     /// next_seq, log_start_seq, max_timestamp, now_ms of each partition whose lock is now held.
     lock_partitions: "SELECT * FROM {lock_partitions}($1, $2, $3)";
+
+    /// ($1 topic ids, $2 partition ids, $3 lock keys, $4 expected next seqs; then rows: $5 which of the
+    /// partitions, from 1, and the columns) → which partition, log_start_seq, whether its rows were
+    /// written, for each partition whose lock is now held. Locks as `lock_partitions`.
+    insert_rows: "WITH part AS (SELECT * FROM unnest($1::bigint[], $2::int[], $4::bigint[]) \
+            WITH ORDINALITY AS p(topic_id, partition_id, next_seq, number)), \
+          locked AS MATERIALIZED (SELECT part.number::int, part.topic_id, part.partition_id, l.log_start_seq, \
+              l.next_seq = part.next_seq AND l.partition_id < l.partition_count AS fits \
+            FROM {lock_partitions}($1, $2, $3) l JOIN part USING (topic_id, partition_id)), \
+          written AS (INSERT INTO {message} (topic_id, partition_id, enqueue_seq, routing_key, payload, \
+              payload_compression, headers, kafka_key, kafka_flags, kafka_timestamp, kafka_max_timestamp, \
+              kafka_producer_id, kafka_producer_epoch, kafka_base_sequence, kafka_batch_records) \
+            SELECT l.topic_id, l.partition_id, r.seq, r.routing_key, r.payload, r.payload_compression, \
+              r.headers::jsonb, r.key, r.flags, r.timestamp, r.max_timestamp, r.producer_id, r.producer_epoch, \
+              r.base_sequence, r.batch_records \
+            FROM unnest($5::int[], $6::bigint[], $7::text[], $8::bytea[], $9::smallint[], $10::text[], \
+                $11::bytea[], $12::smallint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::smallint[], \
+                $17::int[], $18::int[]) AS r(number, seq, routing_key, payload, payload_compression, headers, key, \
+                flags, timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, batch_records) \
+              JOIN locked l ON l.number = r.number AND l.fits) \
+        SELECT number, log_start_seq, fits FROM locked";
 
     /// ($1 topic, $2 partition, $3 next_seq): the ledger never goes back.
     raise_next_seq: "INSERT INTO {kafka_partition} AS p (topic_id, partition_id, next_seq) VALUES ($1, $2, $3) \

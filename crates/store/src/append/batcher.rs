@@ -22,6 +22,8 @@ pub(crate) struct PartitionMemory {
     /// The seq that follows the last append of this gateway, 0 if it made none. Another value
     /// under the lock means that somebody else appended.
     pub(crate) next_seq: i64,
+    /// Somebody else appended or removed rows lately: the end is looked up before the next append.
+    pub(crate) is_suspect: bool,
     /// Running maximum of the record timestamps.
     pub(crate) max_timestamp: i64,
     pub(crate) producers: Producers,

@@ -1,12 +1,14 @@
 //! The produce path: group commit.
 //!
 //! Requests of many connections and partitions wait in [`batcher`] and are written together by a
-//! few writers ([`writer`]), each with a connection of its own, in one COPY and one commit. A
-//! partition is with one writer at a time, so its batches keep the order of their arrival and its
+//! few writers ([`writer`]), each with a connection of its own, in one COPY and one commit, or a few
+//! records in one statement. A partition is with one writer at a time, so its batches keep the order of their arrival and its
 //! lock is never contended within a gateway.
 
 mod batcher;
 mod copy;
+mod insert;
+mod row;
 mod sequence;
 mod transaction;
 mod writer;
@@ -17,8 +19,8 @@ use tokio::{sync::oneshot, task::JoinSet};
 use wire::batch::ProducedBatch;
 
 pub(crate) use batcher::Batcher;
-pub use copy::PayloadCompression;
-pub(crate) use copy::{SNAPPY, flags};
+pub use row::PayloadCompression;
+pub(crate) use row::{SNAPPY, flags};
 
 use crate::{Store, error::StoreError, partition::PartitionKey};
 

@@ -8,7 +8,8 @@ use sqlx::{Connection, PgConnection, Row};
 use super::{
     AppendError, Appended,
     batcher::{PartitionMemory, Pending, Work},
-    copy::{COLUMNS, Placement, RowEncoder},
+    copy::{COLUMNS, CopyEncoder},
+    row::{Placement, RowMaker},
     sequence::{BATCHES_TO_RETAIN, ProducerEntry, SequenceVerdict, StoredBatch},
 };
 use crate::{
@@ -40,6 +41,16 @@ pub(super) struct Placed {
 }
 
 impl Placed {
+    pub(super) fn first_seqs(&self) -> &[Option<i64>] {
+        &self.first_seqs
+    }
+
+    pub(super) fn set_log_start(&mut self, log_start_seq: i64) {
+        for appended in self.verdicts.iter_mut().flatten() {
+            appended.log_start_offset = log_start_seq - 1;
+        }
+    }
+
     /// What was appended, as a read of the rows would return it.
     pub(super) fn ranges(&self, pending: &VecDeque<Pending>, leader_epoch: i32) -> Vec<Range> {
         let limit = ReadLimit { max_bytes: ENTRY_BYTES, at_least_one: true };
@@ -69,13 +80,13 @@ impl Placed {
 }
 
 /// What the lock function tells of a partition whose lock this transaction holds.
-struct Locked {
+pub(super) struct Locked {
     /// 0 if the topic is gone.
-    partition_count: i32,
-    next_seq: i64,
-    log_start_seq: i64,
-    max_timestamp: i64,
-    now_ms: i64,
+    pub(super) partition_count: i32,
+    pub(super) next_seq: i64,
+    pub(super) log_start_seq: i64,
+    pub(super) max_timestamp: i64,
+    pub(super) now_ms: i64,
 }
 
 /// Writes all partitions of `work`, which is sorted; `None` for one whose lock was not free.
@@ -137,7 +148,7 @@ async fn lock(
 }
 
 /// Decides for each pending batch of a locked partition whether and where it is written.
-async fn place(
+pub(super) async fn place(
     store: &Store,
     connection: &mut PgConnection,
     item: &mut Work,
@@ -209,6 +220,8 @@ async fn compare_memory(
     locked: &Locked,
 ) -> Result<i64, StoreError> {
     memory.producers.trim();
+    // Who shares the partition with another writer does not guess its end.
+    memory.is_suspect = memory.next_seq > 0 && memory.next_seq != locked.next_seq;
     memory.max_timestamp = memory.max_timestamp.max(locked.max_timestamp);
     if memory.next_seq < locked.next_seq {
         memory.producers.forget_all();
@@ -278,7 +291,8 @@ async fn copy(
 ) -> Result<(), StoreError> {
     let statement = format!("COPY {} ({COLUMNS}) FROM STDIN (FORMAT binary)", store.tables().message);
     let mut copy = connection.copy_in_raw(&statement).await?;
-    let mut rows = RowEncoder::new(store.config().append.payload_compression);
+    let mut rows = RowMaker::new(store.config().append.payload_compression);
+    let mut encoder = CopyEncoder::new();
     for (item, part) in work.iter_mut().zip(placed) {
         let Some(part) = part else { continue };
         for (pending, first_seq) in item.pending.iter().zip(&part.first_seqs) {
@@ -288,13 +302,13 @@ async fn copy(
                 first_seq,
                 log_append_time: pending.append.log_append_time.then_some(part.now_ms),
             };
-            rows.push_batch(&pending.append.batch, at, &mut item.memory.max_timestamp);
-            if rows.len() >= COPY_CHUNK {
-                copy.send(rows.take()).await?;
+            rows.each_row(&pending.append.batch, at, &mut item.memory.max_timestamp, |row| encoder.push(row));
+            if encoder.len() >= COPY_CHUNK {
+                copy.send(encoder.take()).await?;
             }
         }
     }
-    copy.send(rows.finish()).await?;
+    copy.send(encoder.finish()).await?;
     copy.finish().await?;
     Ok(())
 }

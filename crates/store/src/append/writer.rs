@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use super::{
     AppendError,
     batcher::Work,
+    insert::insert,
     transaction::{Placed, transaction},
 };
 use crate::{
@@ -48,7 +49,13 @@ impl Writer {
                 Ok(connection) => connection,
                 Err(error) => return self.refuse(work, &Arc::new(error)),
             };
-            let outcome = timeout(limit, transaction(&self.store, &mut connection, &mut work)).await;
+            let written = async {
+                match insert(&self.store, &mut connection, &mut work).await? {
+                    Some(placed) => Ok(placed),
+                    None => transaction(&self.store, &mut connection, &mut work).await,
+                }
+            };
+            let outcome = timeout(limit, written).await;
             match outcome.unwrap_or_else(|_| Err(StoreError::Unavailable("the append timed out".into()))) {
                 Ok(placed) => {
                     self.connection = Some(connection);

@@ -7,7 +7,10 @@ use store::{AppendError, Appended, PartitionKey};
 use testkit::TestDatabase;
 use tokio::time::timeout;
 
-use crate::records::{Log, idempotent, plain};
+use crate::{
+    records::{Log, idempotent, plain},
+    run, texts,
+};
 
 fn at(base_offset: i64) -> Appended {
     Appended { base_offset, log_append_time: None, log_start_offset: 0 }
@@ -272,6 +275,49 @@ async fn columns_are_those_of_the_contract() {
     for row in &rows {
         assert_eq!((row.get::<i16, _>(11), row.get::<Option<i16>, _>(12), row.get::<i16, _>(13)), (5, None, 0));
     }
+}
+
+/// Small appends to a partition whose end is known are one statement, all others a COPY: the rows
+/// are the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn small_appends_write_the_same_rows_in_one_statement() {
+    let database = TestDatabase::new().await;
+    let mut connection = database.connection().await;
+    run(
+        &mut connection,
+        "CREATE TABLE how (statement text); \
+         CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS \
+           $$BEGIN INSERT INTO how VALUES (split_part(current_query(), ' ', 1)); RETURN NULL; END$$; \
+         CREATE TRIGGER note AFTER INSERT ON queue.metadata_queue_message FOR EACH STATEMENT EXECUTE FUNCTION note()",
+    )
+    .await;
+    let log = Log::create(&database, 2).await;
+    let batch = |base_sequence| {
+        let mut batch =
+            crate::records::Batch::new(wire::batch::ProducerFields { base_sequence, ..idempotent_fields() });
+        batch.push(1_000, Some(b"text"), Some(b"v"), &[(b"h", Some(b"1")), (b"h", None), (b"\xff", None)]);
+        batch.push(900, None, None, &[]);
+        batch.push(1_100, Some(b"\xff\0"), Some(b""), &[]);
+        batch.push(1_099, Some("\u{20ac}".as_bytes()), Some(&[0, 255]), &[]);
+        batch.produced()
+    };
+    for number in 0..3 {
+        let expected = at(4 * i64::from(number));
+        assert_eq!(log.append(0, batch(4 * number)).await.unwrap(), expected);
+        assert_eq!(log.on_another_gateway(&database).await.append(1, batch(4 * number)).await.unwrap(), expected);
+    }
+    assert_eq!(
+        texts(&mut connection, "SELECT statement FROM how").await,
+        ["COPY", "COPY", "WITH", "COPY", "WITH", "COPY"]
+    );
+    let of_partition = |partition: i32| {
+        format!(
+            "SELECT (to_jsonb(m) - '{{id,enqueued_at,partition_id}}'::text[])::text \
+             FROM queue.metadata_queue_message m WHERE partition_id = {partition} ORDER BY enqueue_seq"
+        )
+    };
+    let rows = texts(&mut connection, &of_partition(0)).await;
+    assert_eq!((rows.len(), &rows), (12, &texts(&mut connection, &of_partition(1)).await));
 }
 
 fn idempotent_fields() -> wire::batch::ProducerFields {
