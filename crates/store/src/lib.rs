@@ -46,7 +46,7 @@ pub use leases::PartitionHold;
 pub use maintenance::{PartitionInterval, PartitionManager, TimePartitions};
 pub use migrate::{MigrateOptions, MigrateReport, SchemaProfile, SchemaStatus};
 pub use nodes::{Heartbeat, Leadership, Node};
-pub use offsets::{Committed, NewOffset, OffsetCommit, OffsetQuery, StoredOffset, StuckAhead};
+pub use offsets::{Committed, LiveGroup, NewOffset, OffsetCommit, OffsetQuery, StoredOffset, StuckAhead};
 pub use partition::PartitionKey;
 pub use read::{Fetched, OffsetAndTimestamp, ReadError, ReadLimit};
 pub use registrations::Registration;

@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use groups::{CONSUMER_PROTOCOL_TYPE, StoredGroup, StoredState};
-use store::{PartitionHold, PartitionKey, Registration, StoreError};
+use groups::{CONSUMER_PROTOCOL_TYPE, State, StoredGroup, StoredState};
+use store::{LiveGroup, PartitionHold, PartitionKey, Registration, StoreError};
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -125,7 +125,9 @@ impl Coordinator {
 
     /// Forgets offsets whose time is over, leases long ended, and groups that have nothing left.
     pub(crate) async fn expire(self: &Arc<Self>) -> Result<u64, StoreError> {
-        let expired = self.store.expire_offsets(self.offsets_retention).await?;
+        let live = self.live_groups().await;
+        let slots = self.tenure().serving();
+        let expired = self.store.expire_offsets(self.offsets_retention, &slots, &live).await?;
         self.store.forget_partition_leases().await?;
         let with_offsets: BTreeSet<String> = self.store.groups_with_offsets().await?.into_iter().collect();
         let retention = i64::try_from(self.offsets_retention.as_millis()).unwrap_or(i64::MAX);
@@ -152,6 +154,20 @@ impl Coordinator {
             deleted?;
         }
         Ok(expired)
+    }
+
+    async fn live_groups(&self) -> Vec<LiveGroup> {
+        let mut live = Vec::new();
+        for cell in self.active_cells() {
+            let active = cell.active.lock().await;
+            let group = &active.group;
+            if active.is_dropped || matches!(group.state(), State::Empty | State::Dead) {
+                continue;
+            }
+            let needed_topics = group.needed_topics().cloned();
+            live.push(LiveGroup { group: cell.id.clone(), generation: group.generation(), needed_topics });
+        }
+        live
     }
 
     fn active_cells(&self) -> Vec<Arc<Cell>> {
