@@ -143,6 +143,11 @@ impl Store {
         self.inner.pool.acquire().await
     }
 
+    /// Takes a statement that was run anyway for a look at the server: it is there and writable, or not.
+    pub(crate) fn note_look(&self, usable: bool) {
+        self.inner.pool.note_look(usable);
+    }
+
     /// Closes all connections, when they are free; nothing can be done with the store after that.
     pub async fn close(&self) {
         self.inner.pool.connections().close().await;

@@ -20,10 +20,12 @@ use crate::{
     error::{Backoff, StoreError},
 };
 
-/// A connection that was idle for longer is looked at before it is used.
-const TRUSTED_IDLE: Duration = Duration::from_secs(1);
-/// One connection in this time is looked at however busy it is: a primary that was demoted to a
-/// read-only standby must be noticed (B027).
+/// A connection that was idle for longer is looked at before it is used: the network may have
+/// dropped it. The pool hands out the one that was idle longest, so the connections of a gateway with
+/// little to do are idle for seconds each, and looking at every one would double the statements.
+const TRUSTED_IDLE: Duration = Duration::from_secs(30);
+/// The server is looked at once in this time, over whatever connection is used next: it may have gone,
+/// or have been demoted to a read-only standby (B027).
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// After a connection was found broken or read-only, every one is looked at for this long.
 const DISTRUST: Duration = Duration::from_secs(30);
@@ -37,6 +39,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub(crate) struct Pool {
     connections: PgPool,
+    watch: Arc<Watch>,
     gate: Mutex<Gate>,
     acquire_timeout: Duration,
 }
@@ -64,6 +67,7 @@ impl Pool {
     pub(crate) fn new(config: &StoreConfig) -> Result<Pool, StoreError> {
         let setup: Arc<str> = session_setup(config).into();
         let watch = Arc::new(Watch::new());
+        let admitting = Arc::clone(&watch);
         let connections = PgPoolOptions::new()
             .max_connections(config.max_connections)
             .min_connections(config.min_connections)
@@ -75,11 +79,11 @@ impl Pool {
                 Box::pin(async move { set_up(connection, &setup).await })
             })
             .before_acquire(move |connection, meta| {
-                let watch = Arc::clone(&watch);
+                let watch = Arc::clone(&admitting);
                 Box::pin(async move { Ok(watch.admit(connection, meta.idle_for).await) })
             })
             .connect_lazy_with(connect_options(&config.database_url)?);
-        Ok(Pool { connections, gate: Mutex::new(Gate::new()), acquire_timeout: config.acquire_timeout })
+        Ok(Pool { connections, watch, gate: Mutex::new(Gate::new()), acquire_timeout: config.acquire_timeout })
     }
 
     pub(crate) fn connections(&self) -> &PgPool {
@@ -104,6 +108,10 @@ impl Pool {
             )))),
             Err(error) => Err(self.shut_gate(StoreError::from(error))),
         }
+    }
+
+    pub(crate) fn note_look(&self, usable: bool) {
+        self.watch.looked(usable);
     }
 
     fn pass_gate(&self) -> Result<(), StoreError> {
@@ -225,16 +233,27 @@ impl Watch {
 
     /// `false`: the pool closes the connection and takes another.
     async fn admit(&self, connection: &mut PgConnection, idle_for: Duration) -> bool {
-        let now = self.start.elapsed().as_millis() as u64;
+        let now = self.now();
         let check_due = now.saturating_sub(self.last_check.load(Ordering::Relaxed)) >= CHECK_EVERY.as_millis() as u64;
         if idle_for < TRUSTED_IDLE && !check_due && now >= self.distrust_until.load(Ordering::Relaxed) {
             return true;
         }
+        // Before the look, so that others do not look at the same time.
         self.last_check.store(now, Ordering::Relaxed);
         let usable = matches!(is_read_only(connection).await, Ok(false));
+        self.looked(usable);
+        usable
+    }
+
+    fn looked(&self, usable: bool) {
+        let now = self.now();
+        self.last_check.store(now, Ordering::Relaxed);
         if !usable {
             self.distrust_until.store(now + DISTRUST.as_millis() as u64, Ordering::Relaxed);
         }
-        usable
+    }
+
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_millis() as u64
     }
 }
