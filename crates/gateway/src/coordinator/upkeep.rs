@@ -10,13 +10,23 @@ use std::{
 
 use groups::{CONSUMER_PROTOCOL_TYPE, State, StoredGroup, StoredState};
 use store::{LiveGroup, PartitionHold, PartitionKey, Registration, StoreError};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::debug;
 
 use super::{Cell, Coordinator, Known, assignment::assigned_partitions};
 
 /// A registration is written again after it.
 const REGISTRATION_AGE: Duration = Duration::from_secs(60);
+
+/// What is in the tables already.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    registered: BTreeSet<Registration>,
+    /// Group, member and partition of each lease.
+    held: BTreeSet<(String, String, PartitionKey)>,
+    /// When the first lease is to be written again; `None`: there is none.
+    renewal: Option<Instant>,
+}
 
 /// A partition that a member owns.
 #[derive(Debug, Clone)]
@@ -35,13 +45,10 @@ impl Coordinator {
         let _ = timeout(period, self.assigned.notified()).await;
     }
 
-    /// Renews leases of all groups that are coordinated here, and registrations if some are missing
-    /// from `registered` or `all` is wanted: a statement each, however many groups there are.
-    pub(crate) async fn keep_leases(
-        &self,
-        registered: &mut BTreeSet<Registration>,
-        all: bool,
-    ) -> Result<(), StoreError> {
+    /// Renews leases of all groups that are coordinated here when a quarter of their time is over or
+    /// they are others than in `kept`, and registrations if some are missing there or `all` is wanted:
+    /// a statement each, however many groups there are.
+    pub(crate) async fn keep_leases(&self, kept: &mut Kept, all: bool) -> Result<(), StoreError> {
         let mut wanted = std::mem::take(&mut *self.to_register.lock().unwrap_or_else(PoisonError::into_inner));
         let mut owned = Vec::new();
         for cell in self.active_cells() {
@@ -60,12 +67,20 @@ impl Coordinator {
             Some(Registration { group: owned.group.clone(), topic_id: key.topic_id })
         });
         wanted.extend(of_members);
-        if all || !wanted.is_subset(registered) {
+        if all || !wanted.is_subset(&kept.registered) {
             let list: Vec<Registration> = wanted.iter().cloned().collect();
             self.store.heartbeat_registrations(&list, REGISTRATION_AGE).await?;
-            *registered = wanted;
+            kept.registered = wanted;
         }
-        self.store.renew_partitions(&self.holds(&owned, &partitions)).await
+        let holds = self.holds(&owned, &partitions);
+        let held =
+            holds.iter().map(|hold| (hold.group.to_owned(), hold.member_id.to_owned(), hold.partition)).collect();
+        if kept.renewal.is_none_or(|due| due <= Instant::now()) || kept.held != held {
+            self.store.renew_partitions(&holds).await?;
+            kept.renewal = holds.iter().map(|hold| Instant::now() + hold.duration / 4).min();
+            kept.held = held;
+        }
+        Ok(())
     }
 
     /// Keeps pgQueue's workers of the group off what a new generation assigns to its members.
