@@ -2,7 +2,6 @@
 //! whether the gateway is ready.
 
 use std::{
-    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::context::Shared;
+use crate::{context::Shared, coordinator::Kept};
 
 /// Between two looks at the time partitions. A look costs little, and the premade partitions last
 /// for many of them.
@@ -25,9 +24,9 @@ const SCHEMA_LOOK: u32 = 15;
 /// Between two looks at the sequence ledger: far less than the shortest retention, an hour.
 const LEDGER: Duration = Duration::from_secs(300);
 
-/// Between two renewals of the leases on heads: a quarter of the shortest session timeout.
+/// Between two looks at the leases on partitions: a quarter of the shortest session timeout.
 const LEASES: Duration = Duration::from_millis(1_500);
-/// One renewal of this many is of the registrations too.
+/// One look of this many is at the registrations too.
 const REGISTRATIONS: u32 = 20;
 /// Between two looks for offsets that are past the end of the log.
 const STUCK_AHEAD: Duration = Duration::from_secs(60);
@@ -189,10 +188,10 @@ async fn keep_slots(shared: Arc<Shared>) {
 }
 
 async fn keep_leases(shared: Arc<Shared>) {
-    let mut registered = BTreeSet::new();
+    let mut kept = Kept::default();
     for round in 0_u32.. {
         let all = round.is_multiple_of(REGISTRATIONS);
-        if let Err(error) = shared.coordinator.keep_leases(&mut registered, all).await
+        if let Err(error) = shared.coordinator.keep_leases(&mut kept, all).await
             && !error.is_retriable()
             && shared.readiness.reason().is_none()
         {

@@ -44,6 +44,7 @@ use uuid::Uuid;
 use wire::ErrorCode;
 
 use self::tenure::Tenure;
+pub(crate) use self::upkeep::Kept;
 use crate::{
     config::{HostPort, ServerConfig},
     error::{ApiError, group_error_code},

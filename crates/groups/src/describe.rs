@@ -1,9 +1,11 @@
-//! What DescribeGroups, ListGroups, DeleteGroups and OffsetDelete see of a group, and when its offsets expire.
+//! What DescribeGroups, ListGroups, DeleteGroups and OffsetDelete see of a group, and whose offsets it needs.
+
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
 use crate::classic::Member;
-use crate::{CONSUMER_PROTOCOL_TYPE, Group, GroupError, Millis, State};
+use crate::{CONSUMER_PROTOCOL_TYPE, Group, GroupError, State};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DescribedGroup {
@@ -84,17 +86,12 @@ impl Group {
         }
     }
 
-    /// From when on the retention of an offset counts that was committed at `committed_at`; `None`: it is kept
-    /// (KIP-211).
-    pub fn offset_expiry_base(&self, topic: &str, committed_at: Millis) -> Option<Millis> {
-        if self.protocol_type.is_none() {
-            return Some(committed_at);
-        }
-        match self.state {
-            State::Empty => Some(self.state_since),
-            State::Stable if self.subscribed_topics.is_some() && !self.is_subscribed_to(topic) => Some(committed_at),
-            _ => None,
-        }
+    /// Topics whose offsets do not expire, however old, since the group has members that read them; `None`: all
+    /// topics, as long as nobody can say which (KIP-211). The offsets of others expire as those of a simple group.
+    ///
+    /// Kafka: `ClassicGroup.offsetExpirationCondition`.
+    pub fn needed_topics(&self) -> Option<&BTreeSet<String>> {
+        self.subscribed_topics.as_ref().filter(|_| self.state == State::Stable)
     }
 
     fn uses_consumer_protocol(&self) -> bool {

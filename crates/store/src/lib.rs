@@ -47,7 +47,7 @@ pub use leases::PartitionHold;
 pub use maintenance::{PartitionInterval, PartitionManager, TimePartitions};
 pub use migrate::{MigrateOptions, MigrateReport, SchemaProfile, SchemaStatus};
 pub use nodes::{Heartbeat, Leadership, Node};
-pub use offsets::{Committed, NewOffset, OffsetCommit, OffsetQuery, StoredOffset, StuckAhead};
+pub use offsets::{Committed, LiveGroup, NewOffset, OffsetCommit, OffsetQuery, StoredOffset, StuckAhead};
 pub use partition::PartitionKey;
 pub use read::{Fetched, OffsetAndTimestamp, ReadError, ReadLimit};
 pub use registrations::Registration;
@@ -101,7 +101,8 @@ impl Store {
     pub fn connect(config: StoreConfig) -> Result<Store, StoreError> {
         config.check()?;
         let tables = Tables::new(&config.schema, &config.table_prefix)?;
-        let (pool, lease_pool) = (Pool::new(&config)?, Pool::reserved(&config)?);
+        let pool = Pool::new(&config)?;
+        let lease_pool = pool.reserved(&config)?;
         pool::for_listening(&config)?; // only to see that its URL is one
         let catalog = Catalog::new(config.catalog_ttl);
         let inner = Inner {
@@ -151,6 +152,11 @@ impl Store {
     /// The connection for signs of life and coordinator slots.
     pub(crate) async fn acquire_for_lease(&self) -> Result<PoolConnection<Postgres>, StoreError> {
         self.inner.lease_pool.acquire().await
+    }
+
+    /// Takes a statement that was run anyway for a look at the server: it is there and writable, or not.
+    pub(crate) fn note_look(&self, usable: bool) {
+        self.inner.pool.note_look(usable);
     }
 
     /// Closes all connections, when they are free; nothing can be done with the store after that.

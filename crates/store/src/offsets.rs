@@ -7,7 +7,10 @@
 //! would read from the first record, and so does the Kafka consumer, instead of applying
 //! `auto.offset.reset` and skipping with `latest` what the group has never seen.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use sqlx::{AssertSqlSafe, Row};
 
@@ -84,6 +87,16 @@ pub struct StuckAhead {
     pub offset: i64,
     /// How far the offset is past the end of the log, ≥ 1.
     pub distance: i64,
+}
+
+/// A group that the gateway coordinates and that has members, or is about to have some.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveGroup {
+    pub group: String,
+    /// Counts only if it is the one that is stored.
+    pub generation: i32,
+    /// Topics whose offsets members need; `None`: all.
+    pub needed_topics: Option<BTreeSet<String>>,
 }
 
 /// An offset that is the same as before is not written again before this is over. It is what keeps
@@ -258,24 +271,51 @@ impl Store {
     }
 
     /// Forgets offsets whose time is over, and registrations of the gateway that nothing needs any
-    /// more; returns how many offsets. To be called now and then, on any gateway.
+    /// more; returns how many offsets. To be called now and then, on every gateway: each one does so
+    /// for the groups of its `slots`, and all of them for groups that never had members (KIP-211,
+    /// `ClassicGroup.offsetExpirationCondition`).
     ///
-    /// An offset's time runs from the latest of: its commit, the end of the group's last member
-    /// (`kafka_group`), the last heartbeat of the group on the topic, whoever sent it. It does not
-    /// run while the group has members, and not at all for an offset that a pgQueue client
-    /// committed last: those never expire. Up to 5 minutes late, since a commit that changes
-    /// nothing is not always written.
+    /// An offset's time runs from its commit; in a group without members, from when the last one
+    /// left if that was later. Not at all while members of the group need the topic (`live`), nor in
+    /// a group with members that `live` does not tell of. A pgQueue worker's heartbeat on the topic
+    /// counts like a commit, and an offset that a pgQueue client committed last never expires.
+    ///
+    /// Up to 5 minutes late, since a commit that changes nothing is not always written; and never
+    /// within 5 minutes of a heartbeat of the gateway, which may hide a worker's.
     ///
     /// # Errors
     /// As every statement.
-    pub async fn expire_offsets(&self, retention: Duration) -> Result<u64, StoreError> {
-        while_contended!(self.expire_offsets_once(retention).await)
+    pub async fn expire_offsets(
+        &self,
+        retention: Duration,
+        slots: &[SlotLease],
+        live: &[LiveGroup],
+    ) -> Result<u64, StoreError> {
+        while_contended!(self.expire_offsets_once(retention, slots, live).await)
     }
 
-    async fn expire_offsets_once(&self, retention: Duration) -> Result<u64, StoreError> {
+    async fn expire_offsets_once(
+        &self,
+        retention: Duration,
+        slots: &[SlotLease],
+        live: &[LiveGroup],
+    ) -> Result<u64, StoreError> {
+        let generation = |live: &LiveGroup| live.needed_topics.is_some().then_some(live.generation);
+        // Postgres stores no NUL in text, so no topic has one in its name.
+        let needed: Vec<(&str, &str)> = live
+            .iter()
+            .flat_map(|live| live.needed_topics.iter().flatten().map(|topic| (live.group.as_str(), topic.as_str())))
+            .filter(|(_, topic)| !topic.contains('\0'))
+            .collect();
         let mut connection = self.acquire().await?;
         let deleted: i64 = sqlx::query_scalar(AssertSqlSafe(expire_sql(self.tables())))
             .bind(retention.as_secs_f64())
+            .bind(slots.iter().map(|slot| slot.slot).collect::<Vec<i32>>())
+            .bind(slots.iter().map(|slot| slot.fencing).collect::<Vec<i64>>())
+            .bind(live.iter().map(|live| live.group.as_str()).collect::<Vec<&str>>())
+            .bind(live.iter().map(generation).collect::<Vec<Option<i32>>>())
+            .bind(needed.iter().map(|(group, _)| *group).collect::<Vec<&str>>())
+            .bind(needed.iter().map(|(_, topic)| *topic).collect::<Vec<&str>>())
             .fetch_one(&mut *connection)
             .await?;
         Ok(deleted.unsigned_abs())
@@ -400,22 +440,40 @@ fn delete_sql(tables: &Tables) -> String {
     )
 }
 
+/// `unneeded`: topics of groups that no member needs and nobody has just used, with the time before
+/// which the retention of no offset there begins.
 fn expire_sql(tables: &Tables) -> String {
-    let Tables { consumer_offset, consumer_registration, kafka_group, .. } = tables;
+    let Tables { consumer_offset, consumer_registration, kafka_group, kafka_coordinator_slot, topic, .. } = tables;
     format!(
-        "WITH past AS MATERIALIZED (SELECT now() - $1 * interval '1 second' AS limit_at), \
-         gone AS (DELETE FROM {consumer_offset} o WHERE o.id IN (SELECT o.id FROM past, {consumer_offset} o \
-             LEFT JOIN {kafka_group} g ON g.group_id = o.consumer_group \
-             LEFT JOIN {consumer_registration} r ON r.consumer_group = o.consumer_group AND r.topic_id = o.topic_id \
-             WHERE o.kafka_offset = o.offset_value AND g.has_members IS NOT TRUE \
-               AND CASE WHEN o.kafka_expire_at IS NULL \
-                 THEN greatest(o.kafka_committed_at, g.updated_at, r.last_heartbeat_at) < limit_at - {UNCHANGED_FOR} \
-                 ELSE greatest(o.kafka_expire_at, r.last_heartbeat_at + {UNCHANGED_FOR}) < now() END \
+        "WITH past AS MATERIALIZED (SELECT now() - $1 * interval '1 second' - {UNCHANGED_FOR} AS limit_at), \
+         mine AS MATERIALIZED (SELECT slot FROM unnest($2::int[], $3::bigint[]) AS k(slot, fencing) \
+           JOIN {kafka_coordinator_slot} USING (slot, fencing)), \
+         live AS MATERIALIZED (SELECT * FROM unnest($4::text[], $5::int[]) AS k(group_id, generation)), \
+         needed AS MATERIALIZED (SELECT k.group_id, t.id AS topic_id \
+           FROM unnest($6::text[], $7::text[]) AS k(group_id, topic_name) JOIN {topic} t USING (topic_name)), \
+         unneeded AS MATERIALIZED (SELECT p.consumer_group, p.topic_id, \
+             greatest(CASE WHEN NOT g.has_members THEN g.updated_at END, \
+               CASE WHEN r.kafka_heartbeat_at >= r.last_heartbeat_at THEN NULL ELSE r.last_heartbeat_at END) AS used_at \
+           FROM (SELECT consumer_group, topic_id FROM {consumer_offset} \
+             UNION SELECT consumer_group, topic_id FROM {consumer_registration}) p \
+           LEFT JOIN {consumer_registration} r USING (consumer_group, topic_id) \
+           LEFT JOIN {kafka_group} g ON g.group_id = p.consumer_group \
+           LEFT JOIN live ON live.group_id = p.consumer_group \
+           WHERE (g.slot IS NULL OR g.slot IN (SELECT slot FROM mine)) \
+             AND CASE WHEN live.group_id IS NULL THEN g.has_members IS NOT TRUE \
+               ELSE g.has_members AND g.generation = live.generation \
+                 AND (p.consumer_group, p.topic_id) NOT IN (SELECT group_id, topic_id FROM needed) END \
+             AND (r.last_heartbeat_at IS NULL OR r.last_heartbeat_at < now() - {UNCHANGED_FOR})), \
+         gone AS (DELETE FROM {consumer_offset} o WHERE o.id IN (SELECT o.id FROM past, unneeded \
+             JOIN {consumer_offset} o USING (consumer_group, topic_id) \
+             WHERE o.kafka_offset = o.offset_value \
+               AND CASE WHEN o.kafka_expire_at IS NULL THEN greatest(o.kafka_committed_at, used_at) < limit_at \
+                 ELSE o.kafka_expire_at < now() END \
              FOR UPDATE OF o SKIP LOCKED) \
            RETURNING o.id, o.consumer_group, o.topic_id), \
-         unregistered AS (DELETE FROM {consumer_registration} r USING past \
-           WHERE r.last_heartbeat_at <= r.kafka_heartbeat_at AND r.last_heartbeat_at < limit_at - {UNCHANGED_FOR} \
-             AND NOT EXISTS (SELECT FROM {kafka_group} g WHERE g.group_id = r.consumer_group AND g.has_members) \
+         unregistered AS (DELETE FROM {consumer_registration} r USING past, unneeded u \
+           WHERE u.consumer_group = r.consumer_group AND u.topic_id = r.topic_id \
+             AND r.last_heartbeat_at <= r.kafka_heartbeat_at AND r.last_heartbeat_at < limit_at \
              AND NOT EXISTS (SELECT FROM {consumer_offset} o WHERE o.consumer_group = r.consumer_group \
                AND o.topic_id = r.topic_id AND o.id NOT IN (SELECT id FROM gone))) \
          SELECT count(*) FROM gone"

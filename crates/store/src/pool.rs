@@ -20,10 +20,12 @@ use crate::{
     error::{Backoff, StoreError},
 };
 
-/// A connection that was idle for longer is looked at before it is used.
-const TRUSTED_IDLE: Duration = Duration::from_secs(1);
-/// One connection in this time is looked at however busy it is: a primary that was demoted to a
-/// read-only standby must be noticed (B027).
+/// A connection that was idle for longer is looked at before it is used: the network may have
+/// dropped it. The pool hands out the one that was idle longest, so the connections of a gateway with
+/// little to do are idle for seconds each, and looking at every one would double the statements.
+const TRUSTED_IDLE: Duration = Duration::from_secs(30);
+/// The server is looked at once in this time, over whatever connection is used next: it may have gone,
+/// or have been demoted to a read-only standby (B027).
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// After a connection was found broken or read-only, every one is looked at for this long.
 const DISTRUST: Duration = Duration::from_secs(30);
@@ -37,6 +39,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub(crate) struct Pool {
     connections: PgPool,
+    watch: Arc<Watch>,
     gate: Mutex<Gate>,
     acquire_timeout: Duration,
 }
@@ -62,19 +65,19 @@ impl Pool {
     /// Connects when first used, so that a start does not fail while Postgres is down. Must be
     /// called in a tokio runtime.
     pub(crate) fn new(config: &StoreConfig) -> Result<Pool, StoreError> {
-        Pool::of(config, config.min_connections, config.max_connections)
+        Pool::of(config, config.min_connections, config.max_connections, Arc::new(Watch::new()))
     }
 
-    /// One connection more, for what must not wait until another is free.
-    pub(crate) fn reserved(config: &StoreConfig) -> Result<Pool, StoreError> {
-        Pool::of(config, 0, 1)
+    /// One connection more to the same server, for what must not wait until another is free.
+    pub(crate) fn reserved(&self, config: &StoreConfig) -> Result<Pool, StoreError> {
+        Pool::of(config, 0, 1, Arc::clone(&self.watch))
     }
 
-    fn of(config: &StoreConfig, least: u32, most: u32) -> Result<Pool, StoreError> {
+    fn of(config: &StoreConfig, least: u32, most: u32, watch: Arc<Watch>) -> Result<Pool, StoreError> {
         let setup: Arc<str> = session_setup(config).into();
         let options = connect_options(&config.database_url)?;
         let port = options.get_port();
-        let watch = Arc::new(Watch::new());
+        let admitting = Arc::clone(&watch);
         let connections = PgPoolOptions::new()
             .max_connections(most)
             .min_connections(least)
@@ -86,11 +89,11 @@ impl Pool {
                 Box::pin(async move { set_up(connection, port, &setup).await })
             })
             .before_acquire(move |connection, meta| {
-                let watch = Arc::clone(&watch);
+                let watch = Arc::clone(&admitting);
                 Box::pin(async move { Ok(watch.admit(connection, meta.idle_for).await) })
             })
             .connect_lazy_with(options);
-        Ok(Pool { connections, gate: Mutex::new(Gate::new()), acquire_timeout: config.acquire_timeout })
+        Ok(Pool { connections, watch, gate: Mutex::new(Gate::new()), acquire_timeout: config.acquire_timeout })
     }
 
     pub(crate) fn connections(&self) -> &PgPool {
@@ -115,6 +118,10 @@ impl Pool {
             )))),
             Err(error) => Err(self.shut_gate(StoreError::from(error))),
         }
+    }
+
+    pub(crate) fn note_look(&self, usable: bool) {
+        self.watch.looked(usable);
     }
 
     fn pass_gate(&self) -> Result<(), StoreError> {
@@ -240,16 +247,27 @@ impl Watch {
 
     /// `false`: the pool closes the connection and takes another.
     async fn admit(&self, connection: &mut PgConnection, idle_for: Duration) -> bool {
-        let now = self.start.elapsed().as_millis() as u64;
+        let now = self.now();
         let check_due = now.saturating_sub(self.last_check.load(Ordering::Relaxed)) >= CHECK_EVERY.as_millis() as u64;
         if idle_for < TRUSTED_IDLE && !check_due && now >= self.distrust_until.load(Ordering::Relaxed) {
             return true;
         }
+        // Before the look, so that others do not look at the same time.
         self.last_check.store(now, Ordering::Relaxed);
         let usable = matches!(is_read_only(connection).await, Ok(false));
+        self.looked(usable);
+        usable
+    }
+
+    fn looked(&self, usable: bool) {
+        let now = self.now();
+        self.last_check.store(now, Ordering::Relaxed);
         if !usable {
             self.distrust_until.store(now + DISTRUST.as_millis() as u64, Ordering::Relaxed);
         }
-        usable
+    }
+
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_millis() as u64
     }
 }

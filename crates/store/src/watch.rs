@@ -1,12 +1,16 @@
 //! Noticing what others append: pgQueue's clients, SQL, and other gateways whose hint
 //! ([`crate::notify`]) was lost (storage.md D11).
 //!
-//! While somebody waits for a partition, one task looks once per tick. It asks first whether
-//! anything was inserted at all: the sequence behind `message.id` moves with every insert, and
-//! reading it costs next to nothing however many partitions are watched. Only when it has moved
-//! does one statement ask for the ends of all watched partitions.
+//! While somebody waits for a partition, one task looks once per tick, and every second one when
+//! nothing was inserted for some time. It asks first whether anything was inserted at all: the
+//! sequence behind `message.id` moves with every insert, and reading it costs next to nothing however
+//! many partitions are watched. Only when it has moved does one statement ask for the ends of all
+//! watched partitions.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use sqlx::{AssertSqlSafe, Row};
 use tokio_util::sync::CancellationToken;
@@ -15,6 +19,15 @@ use crate::{Store, error::StoreError, partition::PartitionKey};
 
 /// Partitions that one statement asks about.
 const CHUNK: usize = 1000;
+
+/// After an insert of anybody the next one is likely for so long.
+const BUSY: Duration = Duration::from_secs(5);
+/// Ticks between two looks after that: an idle gateway is to cost Postgres next to nothing.
+const IDLE_TICKS: u32 = 2;
+
+/// How many times longer than a look the pause after it is at least: where thousands of partitions
+/// are watched while records arrive, looking takes a small part of Postgres' time all the same.
+const LOOK_SHARE: u32 = 10;
 
 /// Ticks between two warnings while Postgres cannot be asked.
 const QUIET_FAILURES: u32 = 80;
@@ -49,11 +62,25 @@ enum Look {
 struct Gate {
     last_id: i64,
     settling: Settling,
+    /// When something was last found to be inserted, or not to be visible yet.
+    busy_at: Instant,
 }
 
 impl Gate {
     /// Whether the ends must be read after this glance.
     fn look(&mut self, glance: Glance) -> Look {
+        let look = self.judge(glance);
+        if look != Look::No {
+            self.busy_at = Instant::now();
+        }
+        look
+    }
+
+    fn ticks(&self) -> u32 {
+        if self.busy_at.elapsed() < BUSY { 1 } else { IDLE_TICKS }
+    }
+
+    fn judge(&mut self, glance: Glance) -> Look {
         if glance.last_id != self.last_id {
             self.last_id = glance.last_id;
             self.settling = Settling::Drawn;
@@ -83,7 +110,7 @@ impl Store {
     }
 
     async fn watch_forever(&self) {
-        let mut gate = Gate { last_id: -1, settling: Settling::Drawn };
+        let mut gate = Gate { last_id: -1, settling: Settling::Drawn, busy_at: Instant::now() };
         let mut seen = HashSet::new();
         let mut failures: u32 = 0;
         loop {
@@ -93,6 +120,7 @@ impl Store {
                 self.watch_wake().notified().await;
                 continue;
             }
+            let start = Instant::now();
             match self.look(&mut gate, &mut seen, watched).await {
                 Ok(()) => failures = 0,
                 Err(error) => {
@@ -103,7 +131,8 @@ impl Store {
                     gate.settling = Settling::Drawn;
                 }
             }
-            tokio::time::sleep(self.config().poll_interval).await;
+            let pause = self.config().poll_interval * gate.ticks();
+            tokio::time::sleep(pause.max(start.elapsed() * LOOK_SHARE)).await;
         }
     }
 
@@ -128,10 +157,19 @@ impl Store {
 
     async fn glance(&self) -> Result<Glance, StoreError> {
         let sql = format!(
-            "SELECT s.last_value + s.is_called::int, pg_snapshot_xmin(pg_current_snapshot())::text::bigint FROM {} s",
+            "SELECT s.last_value + s.is_called::int, pg_snapshot_xmin(pg_current_snapshot())::text::bigint, \
+               current_setting('transaction_read_only')::bool FROM {} s",
             self.tables().message_id_seq
         );
-        let row = sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut *self.acquire().await?).await?;
+        let mut connection = self.acquire().await?;
+        let found = sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut *connection).await.map_err(StoreError::from);
+        // The pool would have to ask for it with a statement of its own.
+        match &found {
+            Ok(row) => self.note_look(!row.try_get::<bool, _>(2)?),
+            Err(StoreError::Unavailable(_)) => self.note_look(false),
+            Err(_) => {}
+        }
+        let row = found?;
         Ok(Glance { last_id: row.try_get(0)?, xmin: row.try_get(1)? })
     }
 
@@ -153,7 +191,7 @@ mod tests {
 
     #[test]
     fn looks_until_every_transaction_that_may_have_drawn_an_id_has_ended() {
-        let mut gate = Gate { last_id: 10, settling: Settling::Clean };
+        let mut gate = Gate { last_id: 10, settling: Settling::Clean, busy_at: Instant::now() };
         let glance = |last_id, xmin| Glance { last_id, xmin };
         assert_eq!(gate.look(glance(10, 100)), Look::No);
         assert_eq!(gate.look(glance(11, 100)), Look::Yes, "an id was drawn");
@@ -164,5 +202,18 @@ mod tests {
         assert_eq!(gate.look(glance(12, 103)), Look::Yes, "nor has 103 ended as far as this snapshot knows");
         assert_eq!(gate.look(glance(12, 104)), Look::Yes, "all have ended; this look sees their rows");
         assert_eq!(gate.look(glance(12, 104)), Look::No);
+    }
+
+    #[test]
+    fn looks_half_as_often_once_nothing_was_inserted_for_some_time() {
+        let long_ago = Instant::now().checked_sub(BUSY).unwrap();
+        let mut gate = Gate { last_id: 10, settling: Settling::Clean, busy_at: long_ago };
+        gate.look(Glance { last_id: 10, xmin: 100 });
+        assert_eq!(gate.ticks(), 2);
+        gate.look(Glance { last_id: 11, xmin: 100 });
+        assert_eq!(gate.ticks(), 1, "an id was drawn");
+        gate = Gate { settling: Settling::Until(103), busy_at: long_ago, ..gate };
+        gate.look(Glance { last_id: 11, xmin: 101 });
+        assert_eq!(gate.ticks(), 1, "a row may become visible at any time");
     }
 }

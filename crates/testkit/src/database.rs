@@ -62,7 +62,12 @@ impl TestDatabase {
 
     /// Migrated, on a server that the test may stop and kill: [`TestDatabase::server`].
     pub async fn on_private_server() -> TestDatabase {
-        let server = start_server("private");
+        Self::on_private_server_with(&[]).await
+    }
+
+    /// The same with further lines of `postgresql.conf`: name and value.
+    pub async fn on_private_server_with(settings: &[(&str, &str)]) -> TestDatabase {
+        let server = start_server("private", settings);
         let url = server.url();
         let store = connect(&url);
         store.migrate(&MigrateOptions::default()).await.expect("migrations");
@@ -173,11 +178,12 @@ fn replace_database(url: &str, database: &str) -> String {
 
 fn server_of_process() -> &'static LocalPostgres {
     static SERVER: OnceLock<LocalPostgres> = OnceLock::new();
-    SERVER.get_or_init(|| start_server("shared"))
+    SERVER.get_or_init(|| start_server("shared", &[]))
 }
 
-fn start_server(kind: &str) -> LocalPostgres {
-    let settings = Settings { fsync: false, ephemeral: true, ..Settings::default() };
+fn start_server(kind: &str, settings: &[(&str, &str)]) -> LocalPostgres {
+    let extra = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let settings = Settings { fsync: false, ephemeral: true, extra };
     LocalPostgres::start(temporary_dir(kind), settings)
         .unwrap_or_else(|error| panic!("tests need PostgreSQL (or TEST_DATABASE_URL): {error}"))
 }

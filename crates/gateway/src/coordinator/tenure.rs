@@ -43,6 +43,10 @@ impl Tenure {
         self.slots.is_none()
     }
 
+    pub(super) fn serving(&self) -> Vec<SlotLease> {
+        self.serving.iter().map(|(slot, fencing)| SlotLease { slot: *slot, fencing: *fencing }).collect()
+    }
+
     fn is_lease_over(&self) -> bool {
         self.lease_end.is_some_and(|end| Instant::now() >= end)
     }

@@ -8,15 +8,25 @@ use std::{
     time::Duration,
 };
 
-use groups::{CONSUMER_PROTOCOL_TYPE, StoredGroup, StoredState};
-use store::{PartitionHold, PartitionKey, Registration, StoreError};
-use tokio::time::timeout;
+use groups::{CONSUMER_PROTOCOL_TYPE, State, StoredGroup, StoredState};
+use store::{LiveGroup, PartitionHold, PartitionKey, Registration, StoreError};
+use tokio::time::{Instant, timeout};
 use tracing::debug;
 
 use super::{Cell, Coordinator, Known, assignment::assigned_partitions};
 
 /// A registration is written again after it.
 const REGISTRATION_AGE: Duration = Duration::from_secs(60);
+
+/// What is in the tables already.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    registered: BTreeSet<Registration>,
+    /// Group, member and partition of each lease.
+    held: BTreeSet<(String, String, PartitionKey)>,
+    /// When the first lease is to be written again; `None`: there is none.
+    renewal: Option<Instant>,
+}
 
 /// A partition that a member owns.
 #[derive(Debug, Clone)]
@@ -35,13 +45,10 @@ impl Coordinator {
         let _ = timeout(period, self.assigned.notified()).await;
     }
 
-    /// Renews leases of all groups that are coordinated here, and registrations if some are missing
-    /// from `registered` or `all` is wanted: a statement each, however many groups there are.
-    pub(crate) async fn keep_leases(
-        &self,
-        registered: &mut BTreeSet<Registration>,
-        all: bool,
-    ) -> Result<(), StoreError> {
+    /// Renews leases of all groups that are coordinated here when a quarter of their time is over or
+    /// they are others than in `kept`, and registrations if some are missing there or `all` is wanted:
+    /// a statement each, however many groups there are.
+    pub(crate) async fn keep_leases(&self, kept: &mut Kept, all: bool) -> Result<(), StoreError> {
         let mut wanted = std::mem::take(&mut *self.to_register.lock().unwrap_or_else(PoisonError::into_inner));
         let mut owned = Vec::new();
         for cell in self.active_cells() {
@@ -60,12 +67,20 @@ impl Coordinator {
             Some(Registration { group: owned.group.clone(), topic_id: key.topic_id })
         });
         wanted.extend(of_members);
-        if all || !wanted.is_subset(registered) {
+        if all || !wanted.is_subset(&kept.registered) {
             let list: Vec<Registration> = wanted.iter().cloned().collect();
             self.store.heartbeat_registrations(&list, REGISTRATION_AGE).await?;
-            *registered = wanted;
+            kept.registered = wanted;
         }
-        self.store.renew_partitions(&self.holds(&owned, &partitions)).await
+        let holds = self.holds(&owned, &partitions);
+        let held =
+            holds.iter().map(|hold| (hold.group.to_owned(), hold.member_id.to_owned(), hold.partition)).collect();
+        if kept.renewal.is_none_or(|due| due <= Instant::now()) || kept.held != held {
+            self.store.renew_partitions(&holds).await?;
+            kept.renewal = holds.iter().map(|hold| Instant::now() + hold.duration / 4).min();
+            kept.held = held;
+        }
+        Ok(())
     }
 
     /// Keeps pgQueue's workers of the group off what a new generation assigns to its members.
@@ -125,7 +140,9 @@ impl Coordinator {
 
     /// Forgets offsets whose time is over, leases long ended, and groups that have nothing left.
     pub(crate) async fn expire(self: &Arc<Self>) -> Result<u64, StoreError> {
-        let expired = self.store.expire_offsets(self.offsets_retention).await?;
+        let live = self.live_groups().await;
+        let slots = self.tenure().serving();
+        let expired = self.store.expire_offsets(self.offsets_retention, &slots, &live).await?;
         self.store.forget_partition_leases().await?;
         let with_offsets: BTreeSet<String> = self.store.groups_with_offsets().await?.into_iter().collect();
         let retention = i64::try_from(self.offsets_retention.as_millis()).unwrap_or(i64::MAX);
@@ -152,6 +169,20 @@ impl Coordinator {
             deleted?;
         }
         Ok(expired)
+    }
+
+    async fn live_groups(&self) -> Vec<LiveGroup> {
+        let mut live = Vec::new();
+        for cell in self.active_cells() {
+            let active = cell.active.lock().await;
+            let group = &active.group;
+            if active.is_dropped || matches!(group.state(), State::Empty | State::Dead) {
+                continue;
+            }
+            let needed_topics = group.needed_topics().cloned();
+            live.push(LiveGroup { group: cell.id.clone(), generation: group.generation(), needed_topics });
+        }
+        live
     }
 
     fn active_cells(&self) -> Vec<Arc<Cell>> {

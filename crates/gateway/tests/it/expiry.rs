@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use gateway::config::Config;
 use kafka_protocol::messages::{
-    DeleteTopicsRequest, DescribeGroupsRequest, LeaveGroupRequest, ListGroupsRequest, OffsetFetchRequest,
-    delete_topics_request::DeleteTopicState, leave_group_request::MemberIdentity,
+    DeleteTopicsRequest, DescribeGroupsRequest, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
+    OffsetFetchRequest, delete_topics_request::DeleteTopicState, leave_group_request::MemberIdentity,
     offset_fetch_request::OffsetFetchRequestGroup,
 };
 use testkit::{Client, TestGateway};
@@ -33,7 +34,18 @@ async fn member(client: &mut Client, group_id: &str, protocol_type: &'static str
 }
 
 async fn commit_as(client: &mut Client, group_id: &str, member_id: &str, offset: i64) {
-    let request = commit(group_id, "orders", offset).with_generation_id_or_member_epoch(1);
+    commit_to(client, group_id, member_id, "orders", offset).await;
+}
+
+/// "other" is not what the member reads.
+async fn commit_both(client: &mut Client, group_id: &str, member_id: &str) {
+    for topic in ["orders", "other"] {
+        commit_to(client, group_id, member_id, topic, 1).await;
+    }
+}
+
+async fn commit_to(client: &mut Client, group_id: &str, member_id: &str, topic: &str, offset: i64) {
+    let request = commit(group_id, topic, offset).with_generation_id_or_member_epoch(1);
     let request = request.with_member_id(member_id.to_owned().into());
     assert_eq!(committed(&client.call(8, request).await), 0);
 }
@@ -124,6 +136,55 @@ async fn offsets_end_with_their_retention_and_groups_with_their_offsets() {
     }
     assert_eq!(client.call(4, heartbeat("live", 1, &live)).await.error_code, 0);
     commit_as(&mut client, "live", &live, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_keep_the_offsets_of_the_topics_that_they_read() {
+    let gateway = TestGateway::start_with(an_hour).await;
+    let mut client = with_topic(&gateway).await;
+    assert_eq!(client.call(12, metadata("other")).await.topics[0].error_code, 0);
+    let unreadable = join("unreadable", "").with_session_timeout_ms(600_000);
+    let unreadable = with_subscription(unreadable, b"\0");
+    // As if it were a topic; Postgres knows no such text.
+    let strange = join("strange", "").with_session_timeout_ms(600_000);
+    let strange = with_subscription(strange, b"\0\0\0\0\0\x02\0\x01\0\0\x06orders\xff\xff\xff\xff");
+    for request in [unreadable, strange] {
+        let group_id = request.group_id.to_string();
+        let joined = client.call(3, request).await;
+        assert_eq!(client.call(3, sync(3, &group_id, &joined)).await.error_code, 0);
+        commit_both(&mut client, &group_id, &joined.member_id).await;
+    }
+    for (group_id, protocol_type) in [("live", "consumer"), ("shared", "consumer"), ("opaque", "connect")] {
+        let id = member(&mut client, group_id, protocol_type).await;
+        commit_both(&mut client, group_id, &id).await;
+    }
+    let two_hours_ago = "
+        SET search_path TO queue;
+        BEGIN;
+        INSERT INTO metadata_queue_consumer_registration (consumer_group, topic_id)
+          SELECT 'shared', id FROM metadata_queue_topic WHERE topic_name = 'other';
+        UPDATE metadata_queue_consumer_offset SET kafka_committed_at = kafka_committed_at - interval '2 hours';
+        COMMIT";
+    sqlx::raw_sql(two_hours_ago).execute(&mut gateway.database().connection().await).await.unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    for group_id in ["live", "strange"] {
+        while fetched(&mut client, 8, group_id, "other").await.1 != -1 {
+            assert!(Instant::now() < deadline, "{group_id}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    // One statement looks at all of them.
+    for group_id in ["live", "opaque", "shared", "strange", "unreadable"] {
+        assert_eq!(fetched(&mut client, 8, group_id, "orders").await.1, 1, "{group_id}");
+    }
+    for group_id in ["opaque", "shared", "unreadable"] {
+        assert_eq!(fetched(&mut client, 8, group_id, "other").await.1, 1, "{group_id}");
+    }
+}
+
+fn with_subscription(mut request: JoinGroupRequest, subscription: &'static [u8]) -> JoinGroupRequest {
+    request.protocols[0].metadata = Bytes::from_static(subscription);
+    request
 }
 
 #[tokio::test(flavor = "multi_thread")]

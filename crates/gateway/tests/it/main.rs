@@ -9,6 +9,7 @@ mod expiry;
 mod fifty_groups;
 mod groups;
 mod hostile_bytes;
+mod idle;
 mod librdkafka;
 mod lifecycle;
 mod metadata;

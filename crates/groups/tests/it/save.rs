@@ -160,7 +160,7 @@ fn an_empty_group_keeps_its_generation_and_the_time_it_became_empty() {
     let empty_since = driver.now;
     driver.pass(100_000);
     let mut after = restarted(&driver);
-    assert_eq!(after.group.offset_expiry_base("t", 5), Some(empty_since));
+    assert_eq!(driver.saved.map(|saved| saved.state_since), Some(empty_since));
     assert_eq!((after.group.state(), after.wake_at), (State::Empty, None));
     let token = after.join(JoinRequest { version: 3, ..new_member("b") });
     after.pass(3_000);

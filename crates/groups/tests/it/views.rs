@@ -1,6 +1,8 @@
 //! DescribeGroups, ListGroups, DeleteGroups, OffsetDelete, offset expiry; groups that are not there; commits.
 
-use groups::{CommitRequest, GroupError, JoinRequest, LeaveRequest, LeavingMember, Protocol, State, absent};
+use groups::{
+    CommitRequest, GroupError, JoinRequest, LeaveRequest, LeavingMember, Protocol, State, SyncRequest, absent,
+};
 
 use crate::driver::{Driver, commit, new_member, rejoin, rejoin_with, subscription, sync};
 
@@ -55,7 +57,7 @@ fn a_consumer_with_an_unreadable_subscription_may_read_every_topic() {
     driver.join(JoinRequest { version: 3, protocols, ..new_member("a") });
     driver.pass(3_000);
     assert!(driver.group.is_subscribed_to("anything"));
-    assert_eq!(driver.group.offset_expiry_base("anything", 5), None);
+    assert_eq!(driver.group.needed_topics(), None);
 }
 
 #[test]
@@ -67,24 +69,26 @@ fn other_protocol_types_keep_their_offsets_while_they_live() {
     let id = driver.joined(token).member_id;
     assert_eq!(driver.group.check_offset_delete(), Err(GroupError::NonEmptyGroup));
     assert_eq!(driver.group.check_delete(), Err(GroupError::NonEmptyGroup));
-    assert_eq!(driver.group.offset_expiry_base("t", 5), None);
+    driver.sync(SyncRequest { protocol_type: Some("connect".into()), ..sync(&id, 1, &[(&id, "work")]) });
+    assert_eq!((driver.group.state(), driver.group.needed_topics()), (State::Stable, None));
     driver.leave(&[(&id, None)]);
     assert_eq!(driver.group.check_offset_delete(), Ok(()));
     assert_eq!(driver.group.check_delete(), Ok(()));
-    assert_eq!(driver.group.offset_expiry_base("t", 5), Some(driver.now));
 }
 
 #[test]
-fn when_offsets_begin_to_expire() {
-    let driver = Driver::new();
-    assert_eq!(driver.group.offset_expiry_base("t", 5), Some(5), "a simple group: each offset by itself");
-    let (mut driver, ids) = Driver::stable(&["a"]);
-    assert_eq!(driver.group.offset_expiry_base("t", 5), None, "subscribed");
-    assert_eq!(driver.group.offset_expiry_base("u", 5), Some(5));
-    driver.join(rejoin(&ids[0]));
-    assert_eq!(driver.group.offset_expiry_base("u", 5), None, "not while it rebalances");
-    driver.leave(&[(&ids[0], None)]);
-    assert_eq!(driver.group.offset_expiry_base("t", 5), Some(driver.now));
+fn a_stable_group_needs_the_topics_of_all_its_members_and_one_that_rebalances_needs_everything() {
+    let (mut driver, ids) = Driver::stable(&["a", "b"]);
+    let needed =
+        |driver: &Driver| driver.group.needed_topics().map(|topics| topics.iter().cloned().collect::<Vec<_>>());
+    assert_eq!(needed(&driver), Some(vec!["t".to_owned()]));
+    let join = driver.join(rejoin_with(&ids[0], &["u"]));
+    assert_eq!((driver.group.state(), needed(&driver)), (State::PreparingRebalance, None));
+    driver.join(rejoin_with(&ids[1], &["v"]));
+    assert_eq!(driver.joined(join).generation, 2);
+    assert_eq!((driver.group.state(), needed(&driver)), (State::CompletingRebalance, None));
+    driver.sync_all(&ids, 2);
+    assert_eq!((driver.group.state(), needed(&driver)), (State::Stable, Some(vec!["u".to_owned(), "v".to_owned()])));
 }
 
 #[test]

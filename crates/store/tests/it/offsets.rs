@@ -1,9 +1,13 @@
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use sqlx::PgConnection;
 use store::{
-    Committed, NewOffset, NewTopic, OffsetCommit, OffsetQuery, PartitionKey, Registration, Store, StoredGroup,
-    StoredOffset, StuckAhead, Topic,
+    Committed, LiveGroup, NewOffset, NewTopic, OffsetCommit, OffsetQuery, PartitionKey, Registration, SlotLease, Store,
+    StoredGroup, StoredOffset, StuckAhead, Topic,
 };
 use testkit::TestDatabase;
 
@@ -277,6 +281,108 @@ async fn a_topic_that_is_made_again_has_no_old_commits() {
     }
 }
 
+async fn save(store: &Store, group_id: &str, generation: i32, has_members: bool, slot: SlotLease) {
+    let group = StoredGroup {
+        group_id: group_id.to_owned(),
+        generation,
+        protocol_type: "consumer".to_owned(),
+        has_members,
+        state: Vec::new(),
+    };
+    assert!(store.save_group(&group, slot).await.unwrap());
+}
+
+/// A group that has committed two hours ago for the topics "read" and "left".
+struct Group {
+    id: &'static str,
+    /// In which slot, of which generation, and with members or without.
+    stored: Option<(SlotLease, i32, bool)>,
+    /// Generation and needed topics, as its gateway tells.
+    live: Option<(i32, Option<&'static [&'static str]>)>,
+    offsets_left: &'static [&'static str],
+}
+
+#[tokio::test]
+async fn offsets_of_topics_that_no_member_needs_expire_by_their_commit() {
+    let database = TestDatabase::new().await;
+    let store = database.store();
+    let topics = [create(store, "read", 1).await, create(store, "left", 1).await];
+    let instance = uuid::Uuid::new_v4();
+    let slots: Vec<SlotLease> =
+        store.keep_slots(instance, Duration::from_secs(10)).await.unwrap().of(instance).collect();
+    let (mine, others) = (slots[0], slots[1]);
+    let (both, neither): (&[&str], &[&str]) = (&["left", "read"], &[]);
+    let (read, members) = (Some(&["read"][..]), Some((mine, 3, true)));
+    let group = |id, stored, live, offsets_left| Group { id, stored, live, offsets_left };
+    let cases = [
+        group("stable", members, Some((3, read)), &["read"]),
+        group("reads what is not there", members, Some((3, Some(&["read", "nowhere"]))), &["read"]),
+        group("reads what cannot be", members, Some((3, Some(&["read", "le\0ft"]))), &["read"]),
+        group("reads nothing", members, Some((3, Some(&[]))), neither),
+        group("nobody knows what it reads", members, Some((3, None)), both),
+        group("has another generation by now", Some((mine, 4, true)), Some((3, read)), both),
+        group("is not told of", members, None, both),
+        group("is another gateway's", Some((others, 3, true)), Some((3, read)), both),
+        group("empty", Some((mine, 3, false)), None, neither),
+        group("empty at another gateway", Some((others, 3, false)), None, both),
+        group("empty until somebody came", Some((mine, 3, false)), Some((3, None)), both),
+        group("new", None, Some((0, None)), both),
+        group("simple", None, None, neither),
+        group("shared with a worker", members, Some((3, read)), both),
+        group("was shared with a worker", members, Some((3, read)), &["read"]),
+        group("has just left", members, Some((3, read)), both),
+    ];
+    let mut live = Vec::new();
+    for case in &cases {
+        for topic in &topics {
+            commit(store, case.id, PartitionKey::new(topic.id, 0), at(1)).await;
+        }
+        if let Some((slot, generation, has_members)) = case.stored {
+            save(store, case.id, generation, has_members, slot).await;
+        }
+        live.extend(case.live.map(|(generation, needed)| LiveGroup {
+            group: case.id.to_owned(),
+            generation,
+            needed_topics: needed.map(|topics| topics.iter().map(|topic| (*topic).to_owned()).collect()),
+        }));
+    }
+    let mut sql = database.connection().await;
+    let two_hours_ago = "SET search_path TO queue; \
+        UPDATE metadata_queue_consumer_offset SET kafka_committed_at = now() - interval '2 hours'; \
+        UPDATE metadata_queue_kafka_group SET updated_at = now() - interval '2 hours'; \
+        INSERT INTO metadata_queue_consumer_registration \
+            (consumer_group, topic_id, last_heartbeat_at, kafka_heartbeat_at) \
+          SELECT DISTINCT consumer_group, topic_id, \
+            now() - CASE consumer_group WHEN 'was shared with a worker' THEN 120 WHEN 'has just left' THEN 2 ELSE 10 END \
+              * interval '1 minute', \
+            now() - CASE WHEN consumer_group LIKE '%shared%' THEN 130 WHEN consumer_group = 'has just left' THEN 2 \
+              ELSE 10 END * interval '1 minute' \
+          FROM metadata_queue_consumer_offset";
+    run(&mut sql, two_hours_ago).await;
+    let lost = SlotLease { fencing: others.fencing - 1, ..others };
+    let hour = Duration::from_secs(3600);
+    let expired: usize = cases.iter().map(|case| 2 - case.offsets_left.len()).sum();
+    assert_eq!(store.expire_offsets(hour, &[mine, lost], &live).await.unwrap(), expired as u64);
+    for case in &cases {
+        let left: BTreeSet<String> = all(store, case.id).await.into_iter().map(|offset| offset.topic).collect();
+        assert!(left.iter().eq(case.offsets_left), "{}: {left:?}", case.id);
+    }
+
+    // A registration of the gateway goes after its offsets, a worker's stays.
+    let retention = "UPDATE metadata_queue_consumer_registration \
+        SET last_heartbeat_at = last_heartbeat_at - interval '1 hour', \
+          kafka_heartbeat_at = kafka_heartbeat_at - interval '1 hour' WHERE consumer_group LIKE '%stable' \
+            OR consumer_group LIKE '%shared%'";
+    run(&mut sql, retention).await;
+    store.expire_offsets(hour, &[mine], &live).await.unwrap();
+    let registered = "SELECT topic_name || ', ' || consumer_group FROM metadata_queue_consumer_registration \
+        JOIN metadata_queue_topic t ON t.id = topic_id \
+        WHERE consumer_group LIKE '%stable' OR consumer_group LIKE '%shared%' ORDER BY consumer_group, topic_name";
+    let worker = ["left, shared with a worker", "read, shared with a worker", "read, stable"];
+    let was_worker = ["left, was shared with a worker", "read, was shared with a worker"];
+    assert_eq!(crate::texts(&mut sql, registered).await, [&worker[..], &was_worker[..]].concat());
+}
+
 #[tokio::test]
 async fn offsets_expire_when_nothing_needs_them() {
     let database = TestDatabase::new().await;
@@ -293,14 +399,7 @@ async fn offsets_expire_when_nothing_needs_them() {
     let instance = uuid::Uuid::new_v4();
     let slot = store.keep_slots(instance, Duration::from_secs(10)).await.unwrap().of(instance).next().unwrap();
     for (group_id, has_members) in [("members", true), ("emptied", false)] {
-        let group = StoredGroup {
-            group_id: group_id.to_owned(),
-            generation: 1,
-            protocol_type: "consumer".to_owned(),
-            has_members,
-            state: Vec::new(),
-        };
-        assert!(store.save_group(&group, slot).await.unwrap());
+        save(store, group_id, 1, has_members, slot).await;
     }
     Worker::new(&database, "worker").await.register(topic.id).await;
     let simple = Registration { group: "simple".to_owned(), topic_id: topic.id };
@@ -319,15 +418,15 @@ async fn offsets_expire_when_nothing_needs_them() {
     )
     .await;
     let hour = Duration::from_secs(3600);
-    assert_eq!(store.expire_offsets(3 * hour).await.unwrap(), 1, "the one that said so itself");
-    assert_eq!(store.expire_offsets(hour).await.unwrap(), 1);
+    assert_eq!(store.expire_offsets(3 * hour, &[slot], &[]).await.unwrap(), 1, "the one that said so itself");
+    assert_eq!(store.expire_offsets(hour, &[slot], &[]).await.unwrap(), 1);
     let left = ["emptied", "later", "members", "moved", "pgqueue", "worker", "young"];
     assert_eq!(store.groups_with_offsets().await.unwrap(), left);
     let registered = "SELECT consumer_group FROM queue.metadata_queue_consumer_registration";
     assert_eq!(crate::texts(&mut sql, registered).await, ["worker"]);
 
     run(&mut sql, "UPDATE metadata_queue_kafka_group SET updated_at = now() - interval '2 hours'").await;
-    assert_eq!(store.expire_offsets(hour).await.unwrap(), 1);
+    assert_eq!(store.expire_offsets(hour, &[slot], &[]).await.unwrap(), 1);
     assert!(!store.groups_with_offsets().await.unwrap().contains(&"emptied".to_owned()));
 }
 
