@@ -44,9 +44,9 @@ class Found:
         values = self.values(lane, name)
         return statistics.median(values) if values else None
 
-    def ratio(self, name, lane, base):
+    def ratio(self, name, lane, base, base_name=None):
         """The median of the ratios of one round each: what disturbs the machine for longer disturbs both."""
-        pairs = list(zip(self.values(lane, name), self.values(base, name)))
+        pairs = list(zip(self.values(lane, name), self.values(base, base_name or name)))
         return statistics.median(value / other for value, other in pairs) if pairs else None
 
 
@@ -124,6 +124,11 @@ def thousands(value):
 
 def times(value):
     return "–" if value is None else f"{value:.2f} ×"
+
+
+def short(value):
+    """Three digits, and no exponent."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def milliseconds(value):

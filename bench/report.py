@@ -1,7 +1,7 @@
 """docs/bench/README.md: the figures to reach beside what was measured, from results.json."""
 
 import loads
-from load import Found, Row, thousands
+from load import Found, Row, short, thousands
 
 RESIDENT_LIMIT_MB = 400
 
@@ -27,7 +27,7 @@ def table(results):
     """As Markdown."""
     lines = ["| load | figure to reach | measured | behind it | peers (gateway's ratio) | reached |", "|---|---|---|---|---|---|"]
     for row in rows(results):
-        lines.append(f"| {row.load} | {row.figure} | **{row.value:.3g} {row.unit}** | {row.behind} | {row.peers} | {'yes' if row.reached else '**no**'} |")
+        lines.append(f"| {row.load} | {row.figure} | **{short(row.value)} {row.unit}** | {row.behind} | {row.peers} | {'yes' if row.reached else '**no**'} |")
     return "\n".join(lines)
 
 

@@ -69,7 +69,7 @@ class ManyRows(Load):
                             unit="×", behind=f"{shown(found.median('full', name))}, empty {shown(found.median('empty', name))}"))
         random_ms, tail_ms = (found.median("full", name) for name in ("random_fetch_ms", "tail_fetch_ms"))
         rows.append(Row(load=f"{load}: fetch at a random old offset", figure=f"≤ {self.seek_limit} × one at the tail",
-                        limit=self.seek_limit, at_least=False, value=random_ms / tail_ms,
+                        limit=self.seek_limit, at_least=False, value=found.ratio("random_fetch_ms", "full", "full", "tail_fetch_ms"),
                         unit="×", behind=f"median {milliseconds(random_ms)}, tail {milliseconds(tail_ms)}"))
         return rows
 
