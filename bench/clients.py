@@ -60,7 +60,9 @@ class Clients:
     def group_consumer(self, bootstrap, topic, group, *arguments):
         """A member of a group, after it got its partitions."""
         command = self._performance(bootstrap, topic, "-G", group, "-u", "-q", *arguments)
-        with tempfile.TemporaryFile("w+") as said, running(command, stdout=subprocess.PIPE, stderr=said) as process:
+        # Files, not pipes: it prints a line a second, which in ten minutes is more than a pipe holds.
+        with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as said, \
+                running(command, stdout=printed, stderr=said) as process:
             deadline = time.monotonic() + 60
             while True:
                 said.seek(0)
@@ -69,7 +71,7 @@ class Clients:
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"no assignment for a consumer of group {group}")
                 time.sleep(0.1)
-            yield process
+            yield GroupConsumer(process, printed)
 
     @contextlib.contextmanager
     def idle_consumers(self, bootstrap, topic, number, groups):
@@ -78,18 +80,12 @@ class Clients:
         with contextlib.ExitStack() as stack:
             holders = []
             for first in range(0, number, per_process):
-                command = [python(), ROOT / "bench/consumers.py", bootstrap, topic, min(per_process, number - first), groups]
+                command = [python(), ROOT / "bench/consumers.py", bootstrap, topic, first, min(first + per_process, number), groups]
                 holders.append(stack.enter_context(running(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE)))
             for holder in holders:
                 if holder.stdout.readline() != "ready\n":
                     raise RuntimeError("a process of idle consumers has ended")
             yield
-
-    def stop_group_consumer(self, process):
-        """Ends it in order; how many records it has received."""
-        process.send_signal(signal.SIGINT)
-        rows = _table(process.communicate(timeout=60)[0])
-        return rows[-1]["msgs"] if rows else 0
 
     def round_trip(self, bootstrap, topic, size, seconds):
         """Median milliseconds from a request with one record to its answer, by librdkafka's own statistics."""
@@ -121,7 +117,7 @@ class Clients:
                 produced = _table(_finish(self._performance(
                     bootstrap, topic, "-P", "-a", -1, "-l", "-s", size, "-r", rate, "-c", count, "-u", "-q",
                     settings={"linger.ms": 0})))
-                consumer.communicate(timeout=60)
+                consumer.process.wait(60)
             microseconds = [int(line) for line in latencies.read_text().splitlines()]
         if len(microseconds) != count:
             raise RuntimeError(f"{len(microseconds)} of {count} records came through")
@@ -157,6 +153,19 @@ class Clients:
         if not found:
             raise RuntimeError(f"EndToEndLatency said: {said[-500:]}")
         return {"java_p50_ms": float(found.group(1)), "java_p99_ms": float(found.group(2))}
+
+
+class GroupConsumer:
+    def __init__(self, process, printed):
+        self.process, self.printed = process, printed
+
+    def stop(self):
+        """Ends it in order; how many records it has received."""
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(60)
+        self.printed.seek(0)
+        rows = _table(self.printed.read())
+        return rows[-1]["msgs"] if rows else 0
 
 
 @contextlib.contextmanager

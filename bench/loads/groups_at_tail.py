@@ -34,7 +34,7 @@ class GroupsAtTail(Load):
                     time.sleep(bench.sizes.tail_seconds)
                 sent = gateway.records(topic, PARTITIONS)
                 for consumer in consumers:
-                    received = bench.clients.stop_group_consumer(consumer)
+                    received = consumer.stop()
                     # At the tail: of what was sent, all but the last moment's.
                     if received < 0.9 * sent:
                         raise RuntimeError(f"a group received {received:.0f} of {sent} records")
