@@ -46,6 +46,12 @@ class Clients:
         command = self._performance(bootstrap, topic, "-C", *chosen, "-o", first, "-c", count, "-u", "-q")
         return _rate(_table(_finish(command)), "msgs", count)
 
+    def there_and_back(self, bootstrap, topic, partitions, count, first="beginning"):
+        """Records of 100 bytes per second, produced and then read back."""
+        produced = self.produce(bootstrap, topic, 100, count)
+        consumed = self.consume(bootstrap, topic, partitions, count, first)
+        return {"produced_per_s": produced["records_per_s"], "consumed_per_s": consumed["records_per_s"]}
+
     @contextlib.contextmanager
     def endless_producers(self, number, bootstrap, topic, size, settings, rate=None):
         """So many producers at work, each a process."""
@@ -72,6 +78,13 @@ class Clients:
                     raise RuntimeError(f"no assignment for a consumer of group {group}")
                 time.sleep(0.1)
             yield GroupConsumer(process, printed)
+
+    @contextlib.contextmanager
+    def flow(self, bootstrap, topic, settings, *consumer_arguments):
+        """A producer and a member of a group, at work until the end."""
+        with self.endless_producers(1, bootstrap, topic, 100, settings), \
+                self.group_consumer(bootstrap, topic, "flow", *consumer_arguments):
+            yield
 
     @contextlib.contextmanager
     def idle_consumers(self, bootstrap, topic, number, groups):
