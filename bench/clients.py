@@ -34,8 +34,8 @@ class Clients:
         return [str(self.tools.rdkafka_performance), "-b", bootstrap, "-t", topic, *map(str, arguments), *options]
 
     def produce(self, bootstrap, topic, size, count, settings=None):
-        """Records per second, and by the second, of one producer with acks=all."""
-        command = self._performance(bootstrap, topic, "-P", "-a", -1, "-s", size, "-c", count, "-u", "-q",
+        """Records per second of one producer with acks=all, and its course: seconds and records per second."""
+        command = self._performance(bootstrap, topic, "-P", "-a", -1, "-s", size, "-c", count, "-u", "-q", "-i", 500,
                                     settings=settings if settings is not None else LIBRDKAFKA_DEFAULTS)
         rows = _table(_finish(command))
         return _rate(rows, "dr", count)
@@ -214,13 +214,13 @@ def _table(said):
 
 
 def _rate(rows, counted, count):
-    """Records per second of the last row, which must have them all; and of each second between."""
+    """Records per second of the last row, which must have them all; and from each row to the next."""
     last = rows[-1]
     if last[counted] < count:
         raise RuntimeError(f"{last[counted]:.0f} of {count} records")
-    by_second = [
-        (after[counted] - before[counted]) / (after["elapsed"] - before["elapsed"]) * 1000
+    course = [
+        (after["elapsed"] / 1000, (after[counted] - before[counted]) / (after["elapsed"] - before["elapsed"]) * 1000)
         for before, after in zip([{"elapsed": 0, counted: 0}, *rows], rows)
-        if after["elapsed"] - before["elapsed"] >= 500
+        if after["elapsed"] - before["elapsed"] >= 250
     ]
-    return {"records_per_s": last[counted] / last["elapsed"] * 1000, "by_second": by_second}
+    return {"records_per_s": last[counted] / last["elapsed"] * 1000, "course": course}

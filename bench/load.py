@@ -88,10 +88,11 @@ class Sizes:
     producers: int = 200
     window_seconds: int = 10
     latency_seconds: int = 15
-    end_to_end_warm_up_seconds: int = 10
-    end_to_end_seconds: int = 60
-    java_end_to_end_records: int = 2_000
-    tail_seconds: int = 30
+    end_to_end_warm_up_seconds: int = 5
+    end_to_end_seconds: int = 45
+    end_to_end_flush_seconds: int = 5
+    java_end_to_end_records: int = 1_000
+    tail_seconds: int = 20
     idle_consumers: int = 1_000
     idle_groups: int = 50
     idle_seconds: int = 60
@@ -109,7 +110,7 @@ class Sizes:
 #: `--quick`: to see that every load works.
 QUICK = Sizes(
     wal_files=16, small_records=200_000, large_records=40_000, java_records=100_000, cold_records=200_000, producers=40,
-    window_seconds=5, latency_seconds=5, end_to_end_warm_up_seconds=3, end_to_end_seconds=10,
+    window_seconds=5, latency_seconds=5, end_to_end_warm_up_seconds=3, end_to_end_seconds=10, end_to_end_flush_seconds=3,
     java_end_to_end_records=200, tail_seconds=8, idle_consumers=100, idle_groups=10, idle_seconds=10,
     table_rows=1_000_000, table_records=100_000, seeks=100, memory_seconds=20, held_seconds=30,
     partitions=(1, 100), groups=(1, 20), growth_records=50_000, growth_idle_seconds=5)
@@ -132,7 +133,7 @@ def short(value):
 
 
 def milliseconds(value):
-    return "–" if value is None else f"{value:.2f} ms"
+    return "–" if value is None else f"{value:,.0f} ms" if value >= 100 else f"{value:.2f} ms"
 
 
 def listed(*parts):

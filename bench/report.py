@@ -52,7 +52,7 @@ def growth_tables(results):
 COLUMNS = {
     "produced_per_s": "producing, records/s",
     "consumed_per_s": "reading, records/s",
-    "spread_per_s": "producing to all of them, records/s",
+    "spread_per_s": "producing to 1,000 of them at most, records/s",
     "cpu_percent": "idle, % of a core",
     "statements_per_s": "idle, statements/s",
     "resident_mb": "resident, MB",
