@@ -37,8 +37,7 @@ class Clients:
         """Records per second of one producer with acks=all, and its course: seconds and records per second."""
         command = self._performance(bootstrap, topic, "-P", "-a", -1, "-s", size, "-c", count, "-u", "-q", "-i", 500,
                                     settings=settings if settings is not None else LIBRDKAFKA_DEFAULTS)
-        rows = _table(_finish(command))
-        return _rate(rows, "dr", count)
+        return _rate(_table(_finish(command, (0, 1))), "dr", count)
 
     def consume(self, bootstrap, topic, partitions, count, first="beginning"):
         """Records per second of one consumer without a group, from its first record to its last."""
@@ -129,7 +128,7 @@ class Clients:
             with self.group_consumer(bootstrap, topic, "end-to-end", *arguments) as consumer:
                 produced = _table(_finish(self._performance(
                     bootstrap, topic, "-P", "-a", -1, "-l", "-s", size, "-r", rate, "-c", count, "-u", "-q",
-                    settings={"linger.ms": 0})))
+                    settings={"linger.ms": 0}), (0, 1)))
                 consumer.process.wait(60)
             microseconds = [int(line) for line in latencies.read_text().splitlines()]
         if len(microseconds) != count:
@@ -192,9 +191,11 @@ def running(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr
         process.communicate()
 
 
-def _finish(command):
+def _finish(command, good=(0,)):
+    """What it printed. A producer of rdkafka_performance ends with 1 also where all was delivered but an event
+    of another kind waited at its end; `_rate` counts what was delivered."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
-    if done.returncode:
+    if done.returncode not in good:
         raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
     return done.stdout
 
@@ -215,7 +216,7 @@ def _table(said):
 
 def _rate(rows, counted, count):
     """Records per second of the last row, which must have them all; and from each row to the next."""
-    last = rows[-1]
+    last = rows[-1] if rows else {counted: 0}
     if last[counted] < count:
         raise RuntimeError(f"{last[counted]:.0f} of {count} records")
     course = [
