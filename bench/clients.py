@@ -34,17 +34,22 @@ class Clients:
         return [str(self.tools.rdkafka_performance), "-b", bootstrap, "-t", topic, *map(str, arguments), *options]
 
     def produce(self, bootstrap, topic, size, count, settings=None):
-        """Records per second, and by the second, of one producer with acks=all."""
-        command = self._performance(bootstrap, topic, "-P", "-a", -1, "-s", size, "-c", count, "-u", "-q",
+        """Records per second of one producer with acks=all, and its course: seconds and records per second."""
+        command = self._performance(bootstrap, topic, "-P", "-a", -1, "-s", size, "-c", count, "-u", "-q", "-i", 500,
                                     settings=settings if settings is not None else LIBRDKAFKA_DEFAULTS)
-        rows = _table(_finish(command))
-        return _rate(rows, "dr", count)
+        return _rate(_table(_finish(command, (0, 1))), "dr", count)
 
     def consume(self, bootstrap, topic, partitions, count, first="beginning"):
         """Records per second of one consumer without a group, from its first record to its last."""
         chosen = [part for partition in range(partitions) for part in ("-p", partition)]
         command = self._performance(bootstrap, topic, "-C", *chosen, "-o", first, "-c", count, "-u", "-q")
         return _rate(_table(_finish(command)), "msgs", count)
+
+    def there_and_back(self, bootstrap, topic, partitions, count, first="beginning"):
+        """Records of 100 bytes per second, produced and then read back."""
+        produced = self.produce(bootstrap, topic, 100, count)
+        consumed = self.consume(bootstrap, topic, partitions, count, first)
+        return {"produced_per_s": produced["records_per_s"], "consumed_per_s": consumed["records_per_s"]}
 
     @contextlib.contextmanager
     def endless_producers(self, number, bootstrap, topic, size, settings, rate=None):
@@ -60,7 +65,9 @@ class Clients:
     def group_consumer(self, bootstrap, topic, group, *arguments):
         """A member of a group, after it got its partitions."""
         command = self._performance(bootstrap, topic, "-G", group, "-u", "-q", *arguments)
-        with tempfile.TemporaryFile("w+") as said, running(command, stdout=subprocess.PIPE, stderr=said) as process:
+        # Files, not pipes: it prints a line a second, which in ten minutes is more than a pipe holds.
+        with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as said, \
+                running(command, stdout=printed, stderr=said) as process:
             deadline = time.monotonic() + 60
             while True:
                 said.seek(0)
@@ -69,7 +76,14 @@ class Clients:
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"no assignment for a consumer of group {group}")
                 time.sleep(0.1)
-            yield process
+            yield GroupConsumer(process, printed)
+
+    @contextlib.contextmanager
+    def flow(self, bootstrap, topic, settings, *consumer_arguments):
+        """A producer and a member of a group, at work until the end."""
+        with self.endless_producers(1, bootstrap, topic, 100, settings), \
+                self.group_consumer(bootstrap, topic, "flow", *consumer_arguments):
+            yield
 
     @contextlib.contextmanager
     def idle_consumers(self, bootstrap, topic, number, groups):
@@ -78,18 +92,12 @@ class Clients:
         with contextlib.ExitStack() as stack:
             holders = []
             for first in range(0, number, per_process):
-                command = [python(), ROOT / "bench/consumers.py", bootstrap, topic, min(per_process, number - first), groups]
+                command = [python(), ROOT / "bench/consumers.py", bootstrap, topic, first, min(first + per_process, number), groups]
                 holders.append(stack.enter_context(running(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE)))
             for holder in holders:
                 if holder.stdout.readline() != "ready\n":
                     raise RuntimeError("a process of idle consumers has ended")
             yield
-
-    def stop_group_consumer(self, process):
-        """Ends it in order; how many records it has received."""
-        process.send_signal(signal.SIGINT)
-        rows = _table(process.communicate(timeout=60)[0])
-        return rows[-1]["msgs"] if rows else 0
 
     def round_trip(self, bootstrap, topic, size, seconds):
         """Median milliseconds from a request with one record to its answer, by librdkafka's own statistics."""
@@ -120,8 +128,8 @@ class Clients:
             with self.group_consumer(bootstrap, topic, "end-to-end", *arguments) as consumer:
                 produced = _table(_finish(self._performance(
                     bootstrap, topic, "-P", "-a", -1, "-l", "-s", size, "-r", rate, "-c", count, "-u", "-q",
-                    settings={"linger.ms": 0})))
-                consumer.communicate(timeout=60)
+                    settings={"linger.ms": 0}), (0, 1)))
+                consumer.process.wait(60)
             microseconds = [int(line) for line in latencies.read_text().splitlines()]
         if len(microseconds) != count:
             raise RuntimeError(f"{len(microseconds)} of {count} records came through")
@@ -159,6 +167,19 @@ class Clients:
         return {"java_p50_ms": float(found.group(1)), "java_p99_ms": float(found.group(2))}
 
 
+class GroupConsumer:
+    def __init__(self, process, printed):
+        self.process, self.printed = process, printed
+
+    def stop(self):
+        """Ends it in order; how many records it has received."""
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(60)
+        self.printed.seek(0)
+        rows = _table(self.printed.read())
+        return rows[-1]["msgs"] if rows else 0
+
+
 @contextlib.contextmanager
 def running(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
     """Killed at the end: a load has no work left that is worth waiting for."""
@@ -170,9 +191,11 @@ def running(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr
         process.communicate()
 
 
-def _finish(command):
+def _finish(command, good=(0,)):
+    """What it printed. A producer of rdkafka_performance ends with 1 also where all was delivered but an event
+    of another kind waited at its end; `_rate` counts what was delivered."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
-    if done.returncode:
+    if done.returncode not in good:
         raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
     return done.stdout
 
@@ -192,13 +215,13 @@ def _table(said):
 
 
 def _rate(rows, counted, count):
-    """Records per second of the last row, which must have them all; and of each second between."""
-    last = rows[-1]
+    """Records per second of the last row, which must have them all; and from each row to the next."""
+    last = rows[-1] if rows else {counted: 0}
     if last[counted] < count:
         raise RuntimeError(f"{last[counted]:.0f} of {count} records")
-    by_second = [
-        (after[counted] - before[counted]) / (after["elapsed"] - before["elapsed"]) * 1000
+    course = [
+        (after["elapsed"] / 1000, (after[counted] - before[counted]) / (after["elapsed"] - before["elapsed"]) * 1000)
         for before, after in zip([{"elapsed": 0, counted: 0}, *rows], rows)
-        if after["elapsed"] - before["elapsed"] >= 500
+        if after["elapsed"] - before["elapsed"] >= 250
     ]
-    return {"records_per_s": last[counted] / last["elapsed"] * 1000, "by_second": by_second}
+    return {"records_per_s": last[counted] / last["elapsed"] * 1000, "course": course}

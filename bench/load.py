@@ -44,9 +44,9 @@ class Found:
         values = self.values(lane, name)
         return statistics.median(values) if values else None
 
-    def ratio(self, name, lane, base):
+    def ratio(self, name, lane, base, base_name=None):
         """The median of the ratios of one round each: what disturbs the machine for longer disturbs both."""
-        pairs = list(zip(self.values(lane, name), self.values(base, name)))
+        pairs = list(zip(self.values(lane, name), self.values(base, base_name or name)))
         return statistics.median(value / other for value, other in pairs) if pairs else None
 
 
@@ -88,10 +88,11 @@ class Sizes:
     producers: int = 200
     window_seconds: int = 10
     latency_seconds: int = 15
-    end_to_end_warm_up_seconds: int = 10
-    end_to_end_seconds: int = 60
-    java_end_to_end_records: int = 2_000
-    tail_seconds: int = 30
+    end_to_end_warm_up_seconds: int = 5
+    end_to_end_seconds: int = 45
+    end_to_end_flush_seconds: int = 5
+    java_end_to_end_records: int = 1_000
+    tail_seconds: int = 20
     idle_consumers: int = 1_000
     idle_groups: int = 50
     idle_seconds: int = 60
@@ -109,7 +110,7 @@ class Sizes:
 #: `--quick`: to see that every load works.
 QUICK = Sizes(
     wal_files=16, small_records=200_000, large_records=40_000, java_records=100_000, cold_records=200_000, producers=40,
-    window_seconds=5, latency_seconds=5, end_to_end_warm_up_seconds=3, end_to_end_seconds=10,
+    window_seconds=5, latency_seconds=5, end_to_end_warm_up_seconds=3, end_to_end_seconds=10, end_to_end_flush_seconds=3,
     java_end_to_end_records=200, tail_seconds=8, idle_consumers=100, idle_groups=10, idle_seconds=10,
     table_rows=1_000_000, table_records=100_000, seeks=100, memory_seconds=20, held_seconds=30,
     partitions=(1, 100), groups=(1, 20), growth_records=50_000, growth_idle_seconds=5)
@@ -126,8 +127,13 @@ def times(value):
     return "–" if value is None else f"{value:.2f} ×"
 
 
+def short(value):
+    """Three digits, and no exponent."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 def milliseconds(value):
-    return "–" if value is None else f"{value:.2f} ms"
+    return "–" if value is None else f"{value:,.0f} ms" if value >= 100 else f"{value:.2f} ms"
 
 
 def listed(*parts):

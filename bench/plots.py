@@ -13,6 +13,8 @@ from matplotlib.ticker import FuncFormatter  # noqa: E402
 
 COLORS = {"gateway": "#1f5fbf", "floor": "#555555", "kafka": "#d9822b", "kafka-flush": "#b23b3b"}
 NAMES = {"gateway": "gateway", "floor": "COPY BINARY (floor)", "kafka": "Apache Kafka", "kafka-flush": "Apache Kafka, flush.messages=1"}
+#: Of 1,000 records a second.
+KEPT_UP = 500
 THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.0f}")
 
 
@@ -34,16 +36,16 @@ def main():
 
 
 def throughput(results):
-    """Each round of each server, second by second."""
+    """Each round of each server, twice a second."""
     figure, axes = plt.subplots()
     lanes = results["produce-100"]["lanes"]
     for lane in ("gateway", "kafka", "kafka-flush"):
         for number, measured in enumerate(lanes.get(lane, [])):
-            seconds = range(1, len(measured["by_second"]) + 1)
-            axes.plot(seconds, measured["by_second"], color=COLORS[lane], alpha=0.8, linewidth=1.6, label=None if number else NAMES[lane])
+            axes.plot(*zip(*measured["course"]), color=COLORS[lane], alpha=0.8, linewidth=1.6, marker="o", markersize=3,
+                      label=None if number else NAMES[lane])
     floor = statistics.median(measured["records_per_s"] for measured in lanes["floor"])
     axes.axhline(floor, color=COLORS["floor"], linestyle="--", label=NAMES["floor"])
-    axes.set(xlabel="seconds", ylabel="records/s", ylim=(0, None), title="One producer, 100 B, acks=all, 4 partitions: acknowledged records")
+    axes.set(xlabel="seconds", ylabel="records/s", xlim=(0, None), ylim=(0, None), title="One producer, 100 B, acks=all, 4 partitions: acknowledged records")
     axes.yaxis.set_major_formatter(THOUSANDS)
     axes.legend()
     return figure
@@ -52,6 +54,11 @@ def throughput(results):
 def latency(results):
     figure, axes = plt.subplots()
     for lane, rounds in results["end-to-end"]["lanes"].items():
+        rate = statistics.median(measured["sent_per_s"] for measured in rounds)
+        if rate < KEPT_UP:
+            # How long its queue grew is no latency.
+            axes.plot([], [], color=COLORS[lane], label=f"{NAMES[lane]}: {rate:,.0f} records/s at most")
+            continue
         shares = rounds[0]["percentiles"]
         medians = [statistics.median(measured["at_percentile_ms"][at] for measured in rounds) for at in range(len(shares))]
         # The distance from 100 % on a logarithmic axis, so that the tail has room.
@@ -91,17 +98,21 @@ def growth(results):
             below.set_axis_off()
             continue
         for name, label, color in (("produced_per_s", "producing beside them", "#1f5fbf"), ("consumed_per_s", "reading beside them", "#2b8a57"),
-                                   ("spread_per_s", "producing to all of them", "#8a5bb5")):
+                                   ("spread_per_s", "producing to 1,000 of them at most", "#8a5bb5")):
             if name in lanes[sizes[0]][0]:
-                above.plot(places, [lanes[size][0][name] for size in sizes], marker="o", color=color, label=label)
+                above.plot(places, [median(lanes[size], name) for size in sizes], marker="o", color=color, label=label)
         for name, label, color in (("cpu_percent", "% of a core", "#b23b3b"), ("statements_per_s", "statements/s", "#d9822b")):
-            below.plot(places, [lanes[size][0][name] for size in sizes], marker="o", color=color, label=label)
+            below.plot(places, [median(lanes[size], name) for size in sizes], marker="o", color=color, label=label)
         above.set(ylabel="records/s", ylim=(0, None), title=f"By {what}")
         below.set(xlabel=what, ylabel="while idle", ylim=(0, None), xscale="log")
         above.yaxis.set_major_formatter(THOUSANDS)
         above.legend()
         below.legend()
     return figure
+
+
+def median(rounds, name):
+    return statistics.median(measured[name] for measured in rounds)
 
 
 def memory(results):

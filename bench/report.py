@@ -1,7 +1,7 @@
 """docs/bench/README.md: the figures to reach beside what was measured, from results.json."""
 
 import loads
-from load import Found, Row, thousands
+from load import Found, Row, short, thousands
 
 RESIDENT_LIMIT_MB = 400
 
@@ -27,7 +27,7 @@ def table(results):
     """As Markdown."""
     lines = ["| load | figure to reach | measured | behind it | peers (gateway's ratio) | reached |", "|---|---|---|---|---|---|"]
     for row in rows(results):
-        lines.append(f"| {row.load} | {row.figure} | **{row.value:.3g} {row.unit}** | {row.behind} | {row.peers} | {'yes' if row.reached else '**no**'} |")
+        lines.append(f"| {row.load} | {row.figure} | **{short(row.value)} {row.unit}** | {row.behind} | {row.peers} | {'yes' if row.reached else '**no**'} |")
     return "\n".join(lines)
 
 
@@ -52,7 +52,7 @@ def growth_tables(results):
 COLUMNS = {
     "produced_per_s": "producing, records/s",
     "consumed_per_s": "reading, records/s",
-    "spread_per_s": "producing to all of them, records/s",
+    "spread_per_s": "producing to 1,000 of them at most, records/s",
     "cpu_percent": "idle, % of a core",
     "statements_per_s": "idle, statements/s",
     "resident_mb": "resident, MB",

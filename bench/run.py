@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import loads
@@ -47,21 +48,30 @@ def main():
     sizes = QUICK if asked.quick else Sizes()
     if asked.rows:
         sizes = dataclasses.replace(sizes, table_rows=asked.rows)
-    results = stored(asked.out)
+    results, failed = stored(asked.out), []
     with bench_of(asked.gateway, sizes, with_kafka=asked.without != "kafka") as bench:
         about = {**facts(bench.gateway), "postgres": bench.postgres.version(), "settings": SETTINGS, "rounds": asked.rounds,
                  "sizes": "quick" if asked.quick else "full"}
         for load in chosen:
             started = time.monotonic()
             bench.resident.clear()
-            lanes = measure(bench, load, asked.rounds)
+            try:
+                lanes = measure(bench, load, asked.rounds)
+            except Exception:  # An hour of the other loads is not lost for it.
+                traceback.print_exc()
+                failed.append(load.name)
+                continue
             results[load.name] = {**about, "lanes": lanes, "extra": bench.extras.get(load.name, {}),
                                   "resident_mb": max(bench.resident) / 1e6, "seconds": round(time.monotonic() - started)}
             write(asked.out, results)
+    if not results:
+        sys.exit("nothing was measured")
     run([python(), ROOT / "bench/plots.py", asked.out], ROOT)
     report.write(asked.out, results)
     print(report.table(results))
     print(f"written: {asked.out}")
+    if failed:
+        sys.exit(f"failed, and not in there or as they were before: {', '.join(failed)}")
 
 
 def arguments():

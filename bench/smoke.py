@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import loads
-from load import SMOKE, Found
+from load import SMOKE, Found, short
 from machine import ROOT
 from run import bench_of, measure
 
@@ -42,7 +42,7 @@ def main():
                 row.limit = limit
                 reached = row.margin >= 0.5
                 passed, failed = passed + reached, failed + (not reached)
-                print(f"{'ok  ' if reached else 'FAIL'} {row.load}: {row.value:.3g} {row.unit} of {limit} ({row.behind})", flush=True)
+                print(f"{'ok  ' if reached else 'FAIL'} {row.load}: {short(row.value)} {row.unit} of {limit} ({row.behind})", flush=True)
     print(f"{time.monotonic() - started:.0f} s")
     print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed else 0)

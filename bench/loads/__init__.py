@@ -1,7 +1,7 @@
 """The loads, in the order in which they run; one file each."""
 
-from . import (cold_read, end_to_end, groups_at_tail, held_snapshot, idle, many_groups, many_partitions,
-               many_producers, many_rows, memory, produce, round_trip)
+from . import (cold_read, end_to_end, groups_at_tail, growth, held_snapshot, idle, many_producers, many_rows, memory,
+               produce, round_trip)
 
 ALL = [
     produce.Produce100(),
@@ -13,8 +13,8 @@ ALL = [
     groups_at_tail.GroupsAtTail(),
     idle.Idle(),
     many_rows.ManyRows(),
-    many_partitions.ManyPartitions(),
-    many_groups.ManyGroups(),
+    growth.ManyPartitions(),
+    growth.ManyGroups(),
     held_snapshot.HeldSnapshot(),
     memory.Memory(),
 ]

@@ -34,22 +34,22 @@ class GroupsAtTail(Load):
                     time.sleep(bench.sizes.tail_seconds)
                 sent = gateway.records(topic, PARTITIONS)
                 for consumer in consumers:
-                    received = bench.clients.stop_group_consumer(consumer)
+                    received = consumer.stop()
                     # At the tail: of what was sent, all but the last moment's.
                     if received < 0.9 * sent:
                         raise RuntimeError(f"a group received {received:.0f} of {sent} records")
                 statements = postgres.statements(database) - statements
             # Counters of rows reach Postgres at the latest when the gateway's connections end.
-            return {"records": sent, "statements": statements, "rows_read": postgres.rows_read(database) - rows_read}
+            rows_read = postgres.rows_read(database) - rows_read
+        return {"records": sent, "statements": statements, "rows_read": rows_read,
+                "statements_a_record": statements / sent, "rows_read_a_record": rows_read / sent}
 
     def rows(self, found):
         rows = []
         for name, what in (("statements", "statements"), ("rows_read", "rows read")):
-            per_record = {lane: [measured[name] / measured["records"] for measured in found.lanes[lane]] for lane in found.lanes}
-            five, one = (sorted(per_record[lane])[len(per_record[lane]) // 2] for lane in ("5 groups", "1 group"))
             rows.append(Row(
                 load=f"5 groups at the tail instead of 1: {what}", figure=f"≤ {self.limit} ×", limit=self.limit,
-                at_least=False, value=five / one, unit="×",
+                at_least=False, value=found.ratio(f"{name}_a_record", "5 groups", "1 group"), unit="×",
                 behind=f"{thousands(found.median('5 groups', name))} for {thousands(found.median('5 groups', 'records'))} records, "
                        f"one group {thousands(found.median('1 group', name))} for {thousands(found.median('1 group', 'records'))}"))
         return rows

@@ -42,7 +42,16 @@ class Idle(Load):
         ]
 
 
+#: Statements of a second that is no longer taken up by consumers that look for the ends of their partitions.
+QUIET = 100
+
+
 def idle_cost(gateway, seconds):
+    """Once all consumers have begun to wait."""
+    deadline, before = time.monotonic() + 60, -QUIET
+    while (statements := gateway.statements()) - before >= QUIET and time.monotonic() < deadline:
+        before = statements
+        time.sleep(1)
     cpu, statements, started = gateway.cpu_seconds(), gateway.statements(), time.monotonic()
     time.sleep(seconds)
     cpu, statements, seconds = gateway.cpu_seconds() - cpu, gateway.statements() - statements, time.monotonic() - started

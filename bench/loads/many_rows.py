@@ -69,7 +69,7 @@ class ManyRows(Load):
                             unit="×", behind=f"{shown(found.median('full', name))}, empty {shown(found.median('empty', name))}"))
         random_ms, tail_ms = (found.median("full", name) for name in ("random_fetch_ms", "tail_fetch_ms"))
         rows.append(Row(load=f"{load}: fetch at a random old offset", figure=f"≤ {self.seek_limit} × one at the tail",
-                        limit=self.seek_limit, at_least=False, value=random_ms / tail_ms,
+                        limit=self.seek_limit, at_least=False, value=found.ratio("random_fetch_ms", "full", "full", "tail_fetch_ms"),
                         unit="×", behind=f"median {milliseconds(random_ms)}, tail {milliseconds(tail_ms)}"))
         return rows
 
@@ -118,17 +118,15 @@ def make_time_partitions(postgres, database):
 
 
 def throughput(bench, gateway):
-    """Producing to a new topic, reading that from its start, and single fetches at its end."""
+    """Producing to a new topic, reading that back, and single fetches at its end."""
     count = bench.sizes.table_records
     topic = gateway.topic(PARTITIONS)
-    produced = bench.clients.produce(gateway.bootstrap, topic, 100, count)
-    consumed = bench.clients.consume(gateway.bootstrap, topic, PARTITIONS, count)
+    measured = bench.clients.there_and_back(gateway.bootstrap, topic, PARTITIONS, count)
     with Client(gateway.bootstrap) as client:
         ends = client.ends(topic, PARTITIONS)
         tail = [(partition, end - 300 - number % 100) for number in range(bench.sizes.seeks)
                 for partition, end in [(number % PARTITIONS, ends[number % PARTITIONS])]]
-        return {"produced_per_s": produced["records_per_s"], "consumed_per_s": consumed["records_per_s"],
-                "tail_fetch_ms": median_fetch(client, topic, tail)}
+        return {**measured, "tail_fetch_ms": median_fetch(client, topic, tail)}
 
 
 def seeks(gateway, table, number):

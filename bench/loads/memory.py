@@ -24,8 +24,7 @@ class Memory(Load):
     def measure(self, bench, lane, prepared):
         with gateway_on_new_database(bench, "memory") as gateway:
             topic = gateway.topic(PARTITIONS)
-            with bench.clients.endless_producers(1, gateway.bootstrap, topic, 100, LIBRDKAFKA_DEFAULTS), \
-                    bench.clients.group_consumer(gateway.bootstrap, topic, "reader"):
+            with bench.clients.flow(gateway.bootstrap, topic, LIBRDKAFKA_DEFAULTS):
                 before = len(gateway.memory.samples)
                 time.sleep(bench.sizes.memory_seconds)
                 course = gateway.memory.samples[before:]
@@ -34,6 +33,7 @@ class Memory(Load):
                 "growth": statistics.mean(course[2 * third:]) / statistics.mean(course[third:2 * third])}
 
     def rows(self, found):
+        seconds = len(found.lanes["gateway"][0]["course_mb"])
         return [Row(
-            load="memory, producing and reading for two minutes: last third over the middle third", figure=f"flat (≤ {self.flat} ×)",
+            load=f"memory, producing and reading for {seconds} s: last third over the middle third", figure=f"flat (≤ {self.flat} ×)",
             limit=self.flat, at_least=False, value=found.median("gateway", "growth"), unit="×", behind="resident, sampled each second")]
