@@ -3,12 +3,22 @@
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
     sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
-use tokio::sync::{Notify, oneshot};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::sleep,
+};
 
 use super::{Append, AppendError, Appended, sequence::Producers};
 use crate::partition::PartitionKey;
+
+/// While a transaction is under way, less than this many bytes of records wait for the next one of
+/// the same writer: many small ones cost more than they gain.
+const WORTH_A_WRITER: usize = 32 * 1024;
+/// But not longer than this; the transaction may be waiting for somebody's lock.
+const LONGEST_WAIT: Duration = Duration::from_millis(5);
 
 /// One batch and who waits for it.
 pub(crate) struct Pending {
@@ -50,6 +60,11 @@ struct State {
     queues: HashMap<PartitionKey, Queue>,
     /// Partitions that have pending batches and are with no writer, in the order of arrival.
     ready: VecDeque<PartitionKey>,
+    /// Bytes of records in all queues.
+    bytes: usize,
+    /// When the last work was taken, and how many partitions are with writers.
+    taken_at: Option<Instant>,
+    with_writers: usize,
     closed: bool,
 }
 
@@ -72,7 +87,9 @@ impl Batcher {
         }
         let queue = state.queues.entry(partition).or_default();
         let was_idle = queue.pending.is_empty() && !queue.with_writer;
+        let bytes = append.batch.records.len();
         queue.pending.push_back(Pending { append, reply });
+        state.bytes += bytes;
         if was_idle {
             state.ready.push_back(partition);
             drop(state);
@@ -88,6 +105,11 @@ impl Batcher {
     /// Waits for work; `None` when the batcher is closed and empty.
     pub(crate) async fn take(&self, max_bytes: usize) -> Option<Vec<Work>> {
         loop {
+            let pause = self.lock().pause();
+            if let Some(pause) = pause {
+                sleep(pause).await;
+                continue;
+            }
             {
                 let mut state = self.lock();
                 let work = state.take(max_bytes);
@@ -111,6 +133,8 @@ impl Batcher {
     /// Gives a partition back. What is still pending in `work` goes in front of the queue again.
     pub(crate) fn put_back(&self, work: Work, contended: bool) {
         let mut state = self.lock();
+        state.with_writers -= 1;
+        state.bytes += work.pending.iter().map(Pending::bytes).sum::<usize>();
         let Entry::Occupied(mut entry) = state.queues.entry(work.partition) else { return };
         let queue = entry.get_mut();
         queue.memory = work.memory;
@@ -137,11 +161,13 @@ impl Batcher {
     pub(crate) fn take_pending(&self) -> Vec<Pending> {
         let mut state = self.lock();
         let ready = std::mem::take(&mut state.ready);
-        ready
+        let pending: Vec<Pending> = ready
             .into_iter()
             .filter_map(|partition| state.queues.get_mut(&partition).map(|queue| std::mem::take(&mut queue.pending)))
             .flatten()
-            .collect()
+            .collect();
+        state.bytes -= pending.iter().map(Pending::bytes).sum::<usize>();
+        pending
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -150,7 +176,21 @@ impl Batcher {
     }
 }
 
+impl Pending {
+    fn bytes(&self) -> usize {
+        self.append.batch.records.len()
+    }
+}
+
 impl State {
+    /// How long to leave what is ready to the writer that is at work.
+    fn pause(&self) -> Option<Duration> {
+        if self.ready.is_empty() || self.with_writers == 0 || self.bytes >= WORTH_A_WRITER {
+            return None;
+        }
+        LONGEST_WAIT.checked_sub(self.taken_at?.elapsed()).filter(|pause| !pause.is_zero())
+    }
+
     /// Takes ready partitions up to `max_bytes` of records, the first batch in any case.
     fn take(&mut self, max_bytes: usize) -> Vec<Work> {
         let mut taken = Vec::new();
@@ -168,7 +208,7 @@ impl State {
             }
             let mut pending = VecDeque::new();
             while let Some(next) = queue.pending.front() {
-                let size = next.append.batch.records.len();
+                let size = next.bytes();
                 if bytes + size > max_bytes && bytes > 0 {
                     break;
                 }
@@ -188,6 +228,11 @@ impl State {
         }
         while let Some(partition) = later.pop_back() {
             self.ready.push_front(partition);
+        }
+        self.bytes -= bytes;
+        self.with_writers += taken.len();
+        if !taken.is_empty() {
+            self.taken_at = Some(Instant::now());
         }
         taken
     }
