@@ -37,9 +37,9 @@ class Gateway(Server):
 
     topic_config = {}
 
-    def __init__(self, bench, database):
+    def __init__(self, bench, database, *options, url=None):
         self.bench, self.database = bench, database
-        self.process = Process(bench.gateway, ["serve", "--database-url", bench.postgres.url(database)],
+        self.process = Process(bench.gateway, ["serve", "--database-url", url or bench.postgres.url(database), *options],
                                WORK / "gateway.log")
         self.bootstrap = self.process.kafka
         self.pid = self.process.process.pid
@@ -132,9 +132,9 @@ class FlushingKafka(Server):
 
 
 @contextlib.contextmanager
-def gateway_on_new_database(bench, name):
+def gateway_on_new_database(bench, name, *options, url=None):
     """A gateway on an empty schema; the database is gone afterwards."""
-    with new_database(bench, name), Gateway(bench, name) as gateway:
+    with new_database(bench, name), Gateway(bench, name, *options, url=url) as gateway:
         bench.postgres.settle()
         yield gateway
 

@@ -26,7 +26,6 @@ SETTINGS = {
     "shared_preload_libraries": "pg_stat_statements",
     "timezone": "UTC",
     "listen_addresses": "127.0.0.1",
-    "unix_socket_directories": "",
 }
 
 START_SECONDS = 60
@@ -54,7 +53,7 @@ class Postgres:
         self._run("initdb", "--pgdata", "data", "--username=postgres", "--auth=scram-sha-256",
                   "--pwfile=password", "--encoding=UTF8", "--locale=C", "--no-instructions")
         with open(self.directory / "data/postgresql.conf", "a", encoding="utf-8") as out:
-            for name, value in {**SETTINGS, "port": self.port}.items():
+            for name, value in {**SETTINGS, "port": self.port, "unix_socket_directories": self.directory}.items():
                 out.write(f"{name} = '{value}'\n")
         self._run("pg_ctl", "start", "-D", "data", "-w", "-t", str(START_SECONDS), "-l", "log")
         self.pid = int((self.directory / "data/postmaster.pid").read_text().split()[0])

@@ -19,11 +19,11 @@ class GroupsAtTail(Load):
     def lanes(self, bench):
         return ["1 group", "5 groups"]
 
-    def measure(self, bench, lane, prepared):
+    def measure(self, bench, lane, prepared, *options):
         groups = int(lane.split()[0])
         postgres = bench.postgres
         with new_database(bench, "groups_at_tail") as database:
-            with Gateway(bench, database) as gateway, contextlib.ExitStack() as members:
+            with Gateway(bench, database, *options) as gateway, contextlib.ExitStack() as members:
                 topic = gateway.topic(PARTITIONS)
                 consumers = [
                     members.enter_context(bench.clients.group_consumer(gateway.bootstrap, topic, f"tail-{number}"))
