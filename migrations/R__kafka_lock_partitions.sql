@@ -17,6 +17,9 @@ DECLARE
     last_seq bigint;
     ledger_seq bigint;
 BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'an append needs READ COMMITTED, not %', current_setting('transaction_isolation');
+    END IF;
     now_ms := floor(extract(epoch FROM now()) * 1000)::bigint;
     FOR i IN 1 .. cardinality(topic_ids) LOOP
         IF i = 1 THEN

@@ -48,6 +48,7 @@ pub(crate) fn start(shared: &Arc<Shared>, prepared: bool) {
     task(|shared, _| Box::pin(keep_time_partitions(shared)));
     task(|shared, _| Box::pin(keep_ledger(shared)));
     task(|shared, _| Box::pin(keep_slots(shared)));
+    task(|shared, _| Box::pin(arrange_slots(shared)));
     task(|shared, _| Box::pin(async move { shared.coordinator.fence_in_time().await }));
     task(|shared, _| Box::pin(keep_leases(shared)));
     task(|shared, _| Box::pin(expire_offsets(shared)));
@@ -146,7 +147,12 @@ async fn keep_ledger(shared: Arc<Shared>) {
 /// Before the first request, so that a client of a gateway that has just started finds its
 /// coordinator. Without it the background goes on trying.
 pub(crate) async fn first_slots(shared: &Shared) {
-    if let Ok(Err(error)) = timeout(FIRST_SLOTS, shared.coordinator.keep()).await {
+    let coordinator = &shared.coordinator;
+    let first = async {
+        coordinator.renew().await?;
+        coordinator.arrange().await
+    };
+    if let Ok(Err(error)) = timeout(FIRST_SLOTS, first).await {
         warn!(%error, "no coordinator slots yet; will try again");
     }
 }
@@ -162,13 +168,14 @@ pub(crate) async fn known_to_others(shared: &Shared) {
 /// This gateway among the others, and its coordinator slots.
 async fn keep_slots(shared: Arc<Shared>) {
     let lease = Duration::from_millis(shared.config.coordinator_lease_ms);
-    let mut backoff = Backoff::new(Duration::from_millis(200), lease / 3);
+    let retry = || Backoff::new(Duration::from_millis(200), lease / 6);
+    let mut backoff = retry();
     loop {
         // The lease runs from here, however long Postgres takes.
         let start = Instant::now();
-        let pause = match shared.coordinator.keep().await {
+        let pause = match shared.coordinator.renew().await {
             Ok(()) => {
-                backoff = Backoff::new(Duration::from_millis(200), lease / 3);
+                backoff = retry();
                 // Within the time that the others give the process before.
                 let period = if shared.coordinator.is_in_conflict() { lease / 24 } else { jittered(lease / 4) };
                 period.saturating_sub(start.elapsed())
@@ -183,6 +190,25 @@ async fn keep_slots(shared: Arc<Shared>) {
         tokio::select! {
             () = sleep(pause) => {}
             () = shared.store.nodes_changed() => {}
+        }
+    }
+}
+
+/// Beside the renewals, which must not wait for it.
+async fn arrange_slots(shared: Arc<Shared>) {
+    let mut backoff = retry();
+    loop {
+        match shared.coordinator.arrange().await {
+            Ok(()) => {
+                backoff = retry();
+                shared.coordinator.slots_changed().await;
+            }
+            Err(error) => {
+                if !error.is_retriable() && shared.readiness.reason().is_none() {
+                    warn!(%error, "cannot load the groups of new coordinator slots; will try again");
+                }
+                sleep(backoff.next_delay()).await;
+            }
         }
     }
 }

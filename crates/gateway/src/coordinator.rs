@@ -66,6 +66,7 @@ pub(crate) struct Coordinator {
     next_token: AtomicU64,
     tenure: RwLock<Tenure>,
     lease_changed: Notify,
+    slots_changed: Notify,
     /// The lease is over: other gateways may have all that this one had.
     cut_off: watch::Sender<bool>,
     groups: Mutex<HashMap<String, Known>>,
@@ -169,6 +170,7 @@ impl Coordinator {
             next_token: AtomicU64::new(1),
             tenure: RwLock::default(),
             lease_changed: Notify::new(),
+            slots_changed: Notify::new(),
             cut_off: watch::Sender::new(false),
             groups: Mutex::default(),
             to_register: Mutex::default(),
@@ -375,7 +377,7 @@ impl Coordinator {
         let is_empty = save.members.is_empty();
         let before = held.active.saved.replace(save);
         if is_empty && before.is_some_and(|before| !before.members.is_empty()) {
-            self.release_assigned(&held.cell.id).await;
+            self.release_assigned(&held.cell.id, held.slot).await;
         }
     }
 

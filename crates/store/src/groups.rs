@@ -3,7 +3,13 @@
 
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::{Store, error::StoreError, leases::ACKED, slots::SlotLease, tables::Tables};
+use crate::{
+    Store,
+    error::StoreError,
+    leases::ACKED,
+    slots::{SlotLease, fence},
+    tables::Tables,
+};
 
 /// A group as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +63,7 @@ impl Store {
 
     /// Stores a group in its slot. `false`: the slot is not the caller's any more, or never was, and
     /// nothing was stored. The slot's row is locked until the commit, so that no other gateway can
-    /// take it and load the group in between.
+    /// take it and load the group in between; with KEY SHARE, so that its own lease can be renewed.
     ///
     /// # Errors
     /// As every statement.
@@ -65,7 +71,7 @@ impl Store {
         let Tables { kafka_group, kafka_coordinator_slot, .. } = self.tables();
         let sql = format!(
             "WITH fence AS MATERIALIZED (SELECT slot, fencing FROM {kafka_coordinator_slot} \
-               WHERE slot = $1 AND fencing = $2 FOR SHARE) \
+               WHERE slot = $1 AND fencing = $2 FOR KEY SHARE) \
              INSERT INTO {kafka_group} AS g \
                (group_id, slot, fencing, generation, protocol_type, has_members, state) \
              SELECT $3, slot, fencing, $4, $5, $6, $7 FROM fence \
@@ -156,10 +162,4 @@ impl Store {
             }
         }
     }
-}
-
-/// No row if the slot has changed hands; else it cannot until the commit. $1 slot, $2 fencing.
-fn fence(tables: &Tables) -> String {
-    let slots = &tables.kafka_coordinator_slot;
-    format!("fence AS MATERIALIZED (SELECT slot FROM {slots} WHERE slot = $1 AND fencing = $2 FOR SHARE)")
 }

@@ -12,7 +12,14 @@ use std::time::Duration;
 
 use sqlx::AssertSqlSafe;
 
-use crate::{Store, contention::while_contended, error::StoreError, partition::PartitionKey, tables::Tables};
+use crate::{
+    Store,
+    contention::while_contended,
+    error::StoreError,
+    partition::PartitionKey,
+    slots::{SlotLease, fence},
+    tables::Tables,
+};
 
 /// `ACKED_LOCK_OWNER` of `datahub.pgqueue.lease_markers`; `locked_until` is 1970 then.
 pub(crate) const ACKED: &str = "'__acked__'";
@@ -88,18 +95,21 @@ impl Store {
         Ok(())
     }
 
-    /// Lets workers have all partitions of a group at once; returns how many were leased.
+    /// Lets workers have all partitions of a group at once; returns how many were leased. Nothing
+    /// happens if the group's slot is another gateway's by now: its members are, too.
     ///
     /// # Errors
     /// As every statement.
-    pub async fn release_partitions(&self, group: &str) -> Result<u64, StoreError> {
+    pub async fn release_partitions(&self, group: &str, slot: SlotLease) -> Result<u64, StoreError> {
         let sql = format!(
-            "UPDATE {} SET lock_owner = {NOBODY}, locked_until = now() \
-             WHERE consumer_group = $1 AND lock_owner <> {NOBODY}",
-            self.tables().kafka_partition_lease
+            "WITH {fence} UPDATE {leases} SET lock_owner = {NOBODY}, locked_until = now() FROM fence \
+             WHERE consumer_group = $3 AND lock_owner <> {NOBODY}",
+            fence = fence(self.tables()),
+            leases = self.tables().kafka_partition_lease
         );
         let mut connection = self.acquire().await?;
-        Ok(sqlx::query(AssertSqlSafe(sql)).bind(group).execute(&mut *connection).await?.rows_affected())
+        let released = sqlx::query(AssertSqlSafe(sql)).bind(slot.slot).bind(slot.fencing).bind(group);
+        Ok(released.execute(&mut *connection).await?.rows_affected())
     }
 
     /// Removes leases that ended an hour ago: by now no worker is on its way with an offset that it

@@ -21,7 +21,7 @@ const ROUNDS: usize = 5;
 /// can be had as soon as the lease is over, so a gateway that was killed and started again takes it
 /// before the others leave the node out of Metadata. librdkafka gives up a broker that Metadata does
 /// not list, with all that it has asked there, and does not ask again for five minutes.
-const LIVE: &str = "1.1";
+const LIVE: &str = "1.25";
 
 /// Between two looks whether the others know of a gateway that starts.
 const SEEN_LOOK: Duration = Duration::from_millis(20);
@@ -155,7 +155,7 @@ impl Store {
         }
     }
 
-    /// All gateways whose last heartbeat is younger than `lease` and a tenth of it, by node id.
+    /// All gateways whose last heartbeat is younger than `lease` and a quarter of it, by node id.
     ///
     /// # Errors
     /// As every statement.

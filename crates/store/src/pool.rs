@@ -65,15 +65,23 @@ impl Pool {
     /// Connects when first used, so that a start does not fail while Postgres is down. Must be
     /// called in a tokio runtime.
     pub(crate) fn new(config: &StoreConfig) -> Result<Pool, StoreError> {
-        Pool::of(config, config.min_connections, config.max_connections, Arc::new(Watch::new()))
+        let lifetime = Some(Duration::from_secs(30 * 60));
+        Pool::of(config, config.min_connections, config.max_connections, lifetime, Arc::new(Watch::new()))
     }
 
-    /// One connection more to the same server, for what must not wait until another is free.
+    /// One connection more to the same server, for what must not wait until another is free. It is
+    /// kept: a server that is full might not give another one.
     pub(crate) fn reserved(&self, config: &StoreConfig) -> Result<Pool, StoreError> {
-        Pool::of(config, 0, 1, Arc::clone(&self.watch))
+        Pool::of(config, 0, 1, None, Arc::clone(&self.watch))
     }
 
-    fn of(config: &StoreConfig, least: u32, most: u32, watch: Arc<Watch>) -> Result<Pool, StoreError> {
+    fn of(
+        config: &StoreConfig,
+        least: u32,
+        most: u32,
+        lifetime: Option<Duration>,
+        watch: Arc<Watch>,
+    ) -> Result<Pool, StoreError> {
         let setup: Arc<str> = session_setup(config).into();
         let options = connect_options(&config.database_url)?;
         let port = options.get_port();
@@ -83,7 +91,7 @@ impl Pool {
             .min_connections(least)
             .acquire_timeout(config.acquire_timeout)
             .test_before_acquire(false) // Watch does that
-            .max_lifetime(Duration::from_secs(30 * 60))
+            .max_lifetime(lifetime)
             .after_connect(move |connection, _| {
                 let setup = Arc::clone(&setup);
                 Box::pin(async move { set_up(connection, port, &setup).await })
@@ -199,12 +207,14 @@ fn connect_options(url: &str) -> Result<PgConnectOptions, StoreError> {
 }
 
 /// SET instead of start-up parameters (B103). Generic plans: planning over many time partitions
-/// costs more than running (storage.md D5). No just-in-time compilation: a generic plan over many
+/// costs more than running (storage.md D5). Read committed: who has waited for a lock must see what its
+/// last holder has committed. No just-in-time compilation: a generic plan over many
 /// time partitions looks costly, and compiling it takes a second where running takes milliseconds.
 fn session_setup(config: &StoreConfig) -> String {
     format!(
         "SET application_name = 'pgqueue-gateway'; \
          SET plan_cache_mode = force_generic_plan; \
+         SET default_transaction_isolation = 'read committed'; \
          SET jit = off; \
          SET statement_timeout = {}; \
          SET lock_timeout = {}; \

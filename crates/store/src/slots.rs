@@ -110,7 +110,8 @@ impl Store {
 }
 
 /// `fencing` also rises for a gateway that takes up again what it has lost in between: that is
-/// another tenure. A save that is under way holds its slot's row, so that nobody takes it just then.
+/// another tenure. A save that is under way holds its slot's row FOR KEY SHARE: nobody takes it just
+/// then (FOR UPDATE), and it is renewed all the same (an UPDATE of other columns).
 fn keep_sql(tables: &Tables) -> String {
     let Tables { kafka_coordinator_slot, kafka_node, .. } = tables;
     format!(
@@ -134,6 +135,12 @@ fn keep_sql(tables: &Tables) -> String {
            share.fair \
          FROM share, {kafka_coordinator_slot} s LEFT JOIN kept USING (slot) ORDER BY 1"
     )
+}
+
+/// No row if the slot has changed hands; else it cannot until the commit. $1 slot, $2 fencing.
+pub(crate) fn fence(tables: &Tables) -> String {
+    let slots = &tables.kafka_coordinator_slot;
+    format!("fence AS MATERIALIZED (SELECT slot FROM {slots} WHERE slot = $1 AND fencing = $2 FOR KEY SHARE)")
 }
 
 #[cfg(test)]

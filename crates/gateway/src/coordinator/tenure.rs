@@ -98,8 +98,15 @@ impl Coordinator {
         node.filter(|node| node.node_id != self.node.node_id).cloned().ok_or(ErrorCode::CoordinatorNotAvailable)
     }
 
-    /// Says that this gateway lives, and brings its slots up to date.
-    pub(crate) async fn keep(self: &Arc<Self>) -> Result<(), StoreError> {
+    /// Says that this gateway lives and renews its slots, as quickly as that can be told to others.
+    /// Never waits for a group, whose request may wait for Postgres for longer than the lease. What
+    /// is new and what is too much is left to [`Coordinator::arrange`].
+    pub(crate) async fn renew(self: &Arc<Self>) -> Result<(), StoreError> {
+        let was_cut_off = self.fence_if_due();
+        if was_cut_off {
+            // What was sent before and comes late must not count, also where nobody took the slots.
+            self.store.release_slots(self.node.instance, None).await?;
+        }
         let lease_end = Instant::now() + self.lease;
         let heartbeat = self.store.heartbeat_node(&self.node, self.lease).await?;
         let (nodes, in_conflict) = match heartbeat {
@@ -112,40 +119,55 @@ impl Coordinator {
             }
         };
         let slots = self.store.keep_slots(self.node.instance, self.lease).await?;
-        let mine: BTreeMap<i32, i64> = slots.of(self.node.instance).map(|lease| (lease.slot, lease.fencing)).collect();
-        let fair_share = slots.fair_share;
         let is_alone = nodes.iter().all(|node| node.instance == self.node.instance);
-        // Whoever was without a lease for a moment has not seen what others did.
-        self.fence_if_due().await;
+        if Instant::now() >= lease_end || !was_cut_off && self.fence_if_due() {
+            return Err(StoreError::Unavailable("the lease was over before it was renewed".to_owned()));
+        }
         let lost = self.change(|tenure| {
+            let mine: BTreeMap<i32, i64> =
+                slots.of(self.node.instance).map(|lease| (lease.slot, lease.fencing)).collect();
             tenure.nodes = nodes;
             tenure.in_conflict = in_conflict;
             tenure.lease_end = (!is_alone).then_some(lease_end);
-            tenure.slots = Some(slots);
-            let lost: Vec<i32> = tenure
-                .serving
-                .iter()
-                .filter(|(slot, fencing)| mine.get(slot) != Some(fencing))
-                .map(|(s, _)| *s)
-                .collect();
+            let is_lost = |(slot, fencing): &(&i32, &i64)| mine.get(slot) != Some(fencing);
+            let lost: Vec<i32> = tenure.serving.iter().filter(is_lost).map(|(slot, _)| *slot).collect();
             tenure.serving.retain(|slot, fencing| mine.get(slot) == Some(fencing));
-            lost
+            let taken = self.take_groups(&slots, &lost);
+            tenure.slots = Some(slots);
+            if self.cut_off.send_replace(false) {
+                info!("the lease on the coordinator slots is renewed; serving again");
+            }
+            taken
         });
+        self.close_beside(lost);
         self.lease_changed.notify_one();
-        if !self.fence_if_due().await && self.cut_off.send_replace(false) {
-            info!("the lease on the coordinator slots is renewed; serving again");
-        }
-        self.close_groups_of(&lost).await;
+        self.slots_changed.notify_one();
+        Ok(())
+    }
+
+    /// Returns when there may be something to arrange.
+    pub(crate) async fn slots_changed(&self) {
+        self.slots_changed.notified().await;
+    }
+
+    /// Loads the groups of slots that are new, and gives up slots that are too many.
+    pub(crate) async fn arrange(self: &Arc<Self>) -> Result<(), StoreError> {
+        let (mine, fair_share): (BTreeMap<i32, i64>, usize) = match &self.tenure().slots {
+            Some(slots) => {
+                (slots.of(self.node.instance).map(|lease| (lease.slot, lease.fencing)).collect(), slots.fair_share)
+            }
+            None => return Ok(()),
+        };
         self.load(&mine).await?;
         self.give_up_surplus(&mine, fair_share).await
     }
 
-    /// Closes all groups whenever the lease is over and others may have taken the slots. Ends never.
+    /// Lets go of all groups whenever the lease is over and others may have taken the slots. Ends never.
     pub(crate) async fn fence_in_time(self: &Arc<Self>) {
         loop {
             let end = self.tenure().lease_end;
             match end {
-                Some(end) if !self.fence_if_due().await => {
+                Some(end) if !self.fence_if_due() => {
                     // The time-out is what is waited for.
                     let _ = timeout_at(end, self.lease_changed.notified()).await;
                 }
@@ -154,19 +176,25 @@ impl Coordinator {
         }
     }
 
-    /// Whether the lease is over; then no group is in memory any more.
-    async fn fence_if_due(self: &Arc<Self>) -> bool {
-        let lost = self.change(|tenure| tenure.is_lease_over().then(|| std::mem::take(&mut tenure.serving)));
-        let Some(lost) = lost else { return false };
-        if !self.cut_off.send_replace(true) {
-            warn!(
-                slots = lost.len(),
-                "cut off from Postgres: the lease on the coordinator slots is over and other gateways may have them; \
-                 no Kafka connections until it is renewed"
-            );
-        }
-        self.close_groups_of(&lost.into_keys().collect::<Vec<i32>>()).await;
-        self.tenure().is_lease_over()
+    /// Whether the lease is over; then no group is in the map any more.
+    fn fence_if_due(self: &Arc<Self>) -> bool {
+        let taken = self.change(|tenure| {
+            if !tenure.is_lease_over() {
+                return None;
+            }
+            let lost: Vec<i32> = std::mem::take(&mut tenure.serving).into_keys().collect();
+            if !self.cut_off.send_replace(true) {
+                warn!(
+                    slots = lost.len(),
+                    "cut off from Postgres: the lease on the coordinator slots is over and other gateways may have \
+                     them; no Kafka connections until it is renewed"
+                );
+            }
+            Some(tenure.slots.as_ref().map(|slots| self.take_groups(slots, &lost)).unwrap_or_default())
+        });
+        let is_over = taken.is_some();
+        self.close_beside(taken.unwrap_or_default());
+        is_over
     }
 
     /// Resolves while this gateway is cut off from Postgres and others may do its work.
@@ -180,7 +208,8 @@ impl Coordinator {
     }
 
     /// Does under a group's mutex what must not outlast the lease: who waits for the group is to
-    /// learn that it is another gateway's. If Postgres does it after all, it is fenced.
+    /// learn that it is another gateway's. If Postgres does it after all, then before anybody has the
+    /// slot again, or it is fenced ([`Coordinator::renew`]).
     pub(super) async fn within_lease<T>(
         &self,
         work: impl Future<Output = Result<T, StoreError>>,
@@ -207,7 +236,8 @@ impl Coordinator {
         );
     }
 
-    /// Loads the groups of slots that do not serve yet.
+    /// Loads the groups of slots that do not serve yet. Those that changed hands meanwhile do not serve
+    /// after it either.
     async fn load(self: &Arc<Self>, mine: &BTreeMap<i32, i64>) -> Result<(), StoreError> {
         let new: Vec<i32> = {
             let tenure = self.tenure();
@@ -226,7 +256,17 @@ impl Coordinator {
                 Err(error) => error!(group = row.group_id, error, "a stored group cannot be read; it starts anew"),
             }
         }
-        self.change(|tenure| tenure.serving.extend(new.iter().filter_map(|slot| Some((*slot, *mine.get(slot)?)))));
+        let stale = self.change(|tenure| {
+            let Some(slots) = &tenure.slots else { return Vec::new() };
+            let is_over = tenure.is_lease_over();
+            let still: BTreeMap<i32, i64> = slots.of(self.node.instance).map(|l| (l.slot, l.fencing)).collect();
+            let (serving, stale): (Vec<i32>, Vec<i32>) =
+                new.iter().partition(|slot| !is_over && still.get(slot) == mine.get(slot));
+            let taken = self.take_groups(slots, &stale);
+            tenure.serving.extend(serving.iter().filter_map(|slot| Some((*slot, *mine.get(slot)?))));
+            taken
+        });
+        self.close_beside(stale);
         for cell in cells {
             let Ok(slot) = self.slot_of(&cell.id) else { continue };
             let active = cell.active.clone().lock_owned().await;
@@ -253,8 +293,11 @@ impl Coordinator {
         if surplus.is_empty() {
             return Ok(());
         }
-        self.change(|tenure| tenure.serving.retain(|slot, _| !surplus.contains(slot)));
-        self.close_groups_of(&surplus).await;
+        let taken = self.change(|tenure| {
+            tenure.serving.retain(|slot, _| !surplus.contains(slot));
+            tenure.slots.as_ref().map(|slots| self.take_groups(slots, &surplus)).unwrap_or_default()
+        });
+        self.close(taken).await;
         let released = self.store.release_slots(self.node.instance, Some(&surplus)).await?;
         self.change(|tenure| {
             let slots = tenure.slots.iter_mut().flat_map(|slots| &mut slots.slots);
@@ -268,26 +311,21 @@ impl Coordinator {
 
     /// A write was refused: somebody else has the slot.
     pub(super) fn lost_slot(self: &Arc<Self>, lost: SlotLease) {
-        let was_serving = self.change(|tenure| {
+        let taken = self.change(|tenure| {
             let is_lost = tenure.serving.get(&lost.slot) == Some(&lost.fencing);
-            is_lost && tenure.serving.remove(&lost.slot).is_some()
+            let slots = tenure.slots.as_ref().filter(|_| is_lost)?;
+            tenure.serving.remove(&lost.slot);
+            Some(self.take_groups(slots, &[lost.slot]))
         });
-        if was_serving {
-            // Not here: the caller holds one of the groups.
-            let (this, taken) = (self.clone(), self.take_groups_of(&[lost.slot]));
-            self.shutdown.spawn(async move { this.close(taken).await });
-        }
-    }
-
-    async fn close_groups_of(&self, slots: &[i32]) {
-        self.close(self.take_groups_of(slots)).await;
+        self.close_beside(taken.unwrap_or_default());
     }
 
     /// Out of the map; those with somebody in them, with their slots.
-    fn take_groups_of(&self, slots: &[i32]) -> Vec<(i32, Arc<Cell>)> {
-        let tenure = self.tenure();
-        let Some(all) = &tenure.slots else { return Vec::new() };
+    fn take_groups(&self, all: &Slots, slots: &[i32]) -> Vec<(i32, Arc<Cell>)> {
         let mut taken = Vec::new();
+        if slots.is_empty() {
+            return taken;
+        }
         self.groups().retain(|id, known| {
             let slot = all.of_group(id);
             let is_taken = slots.contains(&slot);
@@ -297,6 +335,14 @@ impl Coordinator {
             !is_taken
         });
         taken
+    }
+
+    /// In a task of its own: a group may be held by the caller, or by a request that waits for Postgres.
+    fn close_beside(self: &Arc<Self>, taken: Vec<(i32, Arc<Cell>)>) {
+        if !taken.is_empty() {
+            let this = self.clone();
+            self.shutdown.spawn(async move { this.close(taken).await });
+        }
     }
 
     async fn close(&self, groups: Vec<(i32, Arc<Cell>)>) {

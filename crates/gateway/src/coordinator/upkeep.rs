@@ -9,7 +9,7 @@ use std::{
 };
 
 use groups::{CONSUMER_PROTOCOL_TYPE, State, StoredGroup, StoredState};
-use store::{LiveGroup, PartitionHold, PartitionKey, Registration, StoreError};
+use store::{LiveGroup, PartitionHold, PartitionKey, Registration, SlotLease, StoreError};
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
@@ -97,8 +97,8 @@ impl Coordinator {
     }
 
     /// The last member left: workers need not wait for the leases to run out.
-    pub(super) async fn release_assigned(&self, group_id: &str) {
-        if let Err(error) = self.within_lease(self.store.release_partitions(group_id)).await {
+    pub(super) async fn release_assigned(&self, group_id: &str, slot: SlotLease) {
+        if let Err(error) = self.within_lease(self.store.release_partitions(group_id, slot)).await {
             debug!(group = group_id, %error, "leases were not released; they run out by themselves");
         }
     }

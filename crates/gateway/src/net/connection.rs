@@ -22,7 +22,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use futures::future::BoxFuture;
+use futures::{FutureExt, future::BoxFuture};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, BufReader},
     net::{
@@ -92,6 +92,21 @@ enum End {
     Refused(String),
     Idle,
     Draining,
+    /// Other gateways may do what this one can not.
+    CutOff,
+}
+
+/// Why no further answer is written.
+struct Ended {
+    reason: &'static str,
+    /// A request that was accepted and is not answered.
+    accepted: Option<BoxFuture<'static, ()>>,
+}
+
+impl From<&'static str> for Ended {
+    fn from(reason: &'static str) -> Self {
+        Self { reason, accepted: None }
+    }
 }
 
 impl Connection {
@@ -108,6 +123,7 @@ impl Connection {
                 end = self.read_requests(read, queue) => end,
                 () = self.activity.idle_for(idle) => End::Idle,
                 () = self.shared.shutdown.draining() => End::Draining,
+                () = self.shared.coordinator.cut_off() => End::CutOff,
                 () = self.stop.cancelled() => End::Gone,
             };
             self.report(end);
@@ -207,17 +223,17 @@ impl Connection {
     }
 
     async fn write_answers(&self, mut write: OwnedWriteHalf, mut answers: mpsc::Receiver<Pending>) {
-        let ended = tokio::select! {
-            ended = self.answer_in_order(&mut write, &mut answers) => ended,
-            () = self.shared.coordinator.cut_off() => Err("cut off from Postgres"),
-        };
+        let ended = self.answer_in_order(&mut write, &mut answers).await;
         self.stop.cancel();
         drop(write);
-        if let Err(reason) = ended {
-            debug!(peer = %self.peer, reason, "closing connection");
-        }
         // Nobody is left to be answered, but an accepted Produce request keeps its bytes until it
         // is stored, and so must keep its part of the budget.
+        if let Err(Ended { reason, accepted }) = ended {
+            debug!(peer = %self.peer, reason, "closing connection");
+            if let Some(accepted) = accepted {
+                accepted.await;
+            }
+        }
         while let Some(pending) = answers.recv().await {
             if pending.api.is_two_phase() {
                 pending.reply.await;
@@ -229,12 +245,24 @@ impl Connection {
         &self,
         write: &mut OwnedWriteHalf,
         answers: &mut mpsc::Receiver<Pending>,
-    ) -> Result<(), &'static str> {
-        while let Some(Pending { api, version, correlation_id, reply, request, held }) = answers.recv().await {
-            let response = match reply.await {
+    ) -> Result<(), Ended> {
+        while let Some(Pending { api, version, correlation_id, mut reply, request, held }) = answers.recv().await {
+            let reply = tokio::select! {
+                biased;
+                reply = &mut reply => reply,
+                () = self.shared.coordinator.cut_off() => {
+                    let accepted = async move {
+                        reply.await;
+                        drop((request, held));
+                    };
+                    let accepted = api.is_two_phase().then(|| accepted.boxed());
+                    return Err(Ended { reason: "cut off from Postgres", accepted });
+                }
+            };
+            let response = match reply {
                 Reply::Respond(response) => response,
                 Reply::Silent => continue,
-                Reply::Disconnect(reason) => return Err(reason),
+                Reply::Disconnect(reason) => return Err(reason.into()),
             };
             let frame = wire::encode_response(api.key, version, correlation_id, &response).map_err(|error| {
                 error!(api = api.name, version, %error, "a response does not fit its version; this is a bug");
@@ -265,7 +293,7 @@ impl Connection {
             }
             End::Refused(reason) => debug!(peer = %self.peer, reason, "closing connection"),
             End::Idle => debug!(peer = %self.peer, "closing idle connection"),
-            End::Gone | End::Draining => {}
+            End::Gone | End::Draining | End::CutOff => {}
         }
     }
 }

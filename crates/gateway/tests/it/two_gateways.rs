@@ -34,7 +34,7 @@ use crate::samples::{batch, creatable, fetch, metadata, produce, topic_name};
 /// For what takes a moment, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Until a record of another gateway is found without a hint, at the most.
+/// Until a record of another gateway is found without a hint, at the most, while records arrive.
 const TICK: Duration = Duration::from_millis(125);
 
 /// A gateway that can be killed: all its tasks and sockets end at once, and nothing is given back.
@@ -299,7 +299,7 @@ async fn a_gateway_that_starts_is_in_the_metadata_of_all_before_it_serves() {
 /// place of the old one when that ends, before the others miss it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_that_was_killed_and_is_back_at_once_stays_in_the_metadata() {
-    let short = |config: &mut Config| config.server.coordinator_lease_ms = 3_000;
+    let short = |config: &mut Config| config.server.coordinator_lease_ms = 4_000;
     let first = TestGateway::start_with(short).await;
     let mut one = first.client().await;
     create(&mut one, "t", 1).await;

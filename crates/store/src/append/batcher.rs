@@ -39,6 +39,15 @@ pub(crate) struct PartitionMemory {
     pub(crate) producers: Producers,
 }
 
+impl PartitionMemory {
+    /// All but the end, which the gateway never gives out twice; that is looked up before the next append.
+    pub(crate) fn forget(&mut self) {
+        self.producers.forget_all();
+        self.max_timestamp = -1;
+        self.is_suspect = true;
+    }
+}
+
 /// The batches of one partition that a writer has taken, with the partition's memory.
 pub(crate) struct Work {
     pub(crate) partition: PartitionKey,
@@ -171,7 +180,7 @@ impl Batcher {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No invariant spans two operations, so a panic elsewhere leaves the state usable.
+        // Each operation leaves the state whole, so a panic elsewhere does no harm to it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -235,5 +244,49 @@ impl State {
             self.taken_at = Some(Instant::now());
         }
         taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::batch::{BatchBuilder, ProduceLimits, ProducedBatch, ProducerFields, TimestampType};
+
+    use super::*;
+
+    fn submit(batcher: &Batcher, partition: i32, bytes: usize) {
+        let mut builder = BatchBuilder::new(0, -1, TimestampType::CreateTime);
+        builder.push(0, 0, None, Some(&vec![0; bytes]), [].into_iter()).unwrap();
+        let limits = ProduceLimits { max_batch_bytes: 1 << 20, max_decompressed_bytes: 1 << 20 };
+        let batch = ProducedBatch::validate(builder.finish_as(&ProducerFields::default()).unwrap(), limits).unwrap();
+        let partition = PartitionKey::new(1, partition);
+        batcher.submit(
+            Append { partition, batch, log_append_time: false, reservation: Box::new(()) },
+            oneshot::channel().0,
+        );
+    }
+
+    #[tokio::test]
+    async fn little_waits_for_the_writer_that_is_at_work_but_not_for_long() {
+        let batcher = Batcher::default();
+        submit(&batcher, 0, 10);
+        assert_eq!(batcher.lock().pause(), None, "nobody is at work");
+        let first = batcher.take(1 << 20).await.unwrap();
+        submit(&batcher, 1, 10);
+        assert!(batcher.lock().pause().is_some_and(|pause| pause <= LONGEST_WAIT));
+        submit(&batcher, 2, WORTH_A_WRITER);
+        assert_eq!(batcher.lock().pause(), None, "enough for another one");
+        let second = batcher.take(1 << 20).await.unwrap();
+        assert_eq!(second.len(), 2);
+
+        submit(&batcher, 3, 10);
+        let start = Instant::now();
+        assert_eq!(batcher.take(1 << 20).await.unwrap().len(), 1, "though both are still at work");
+        assert!(start.elapsed() >= LONGEST_WAIT / 2);
+        for mut work in first.into_iter().chain(second) {
+            work.pending.clear();
+            batcher.put_back(work, false);
+        }
+        let state = batcher.lock();
+        assert_eq!((state.bytes, state.with_writers), (0, 1));
     }
 }

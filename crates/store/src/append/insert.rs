@@ -63,9 +63,8 @@ pub(super) async fn insert(
     for ((item, part), log_start) in work.iter_mut().zip(&mut placed).zip(log_starts) {
         match (log_start, part.as_mut()) {
             (Some((log_start_seq, true)), Some(part)) => part.set_log_start(log_start_seq),
-            (found, _) => {
-                item.memory.is_suspect = found.is_some();
-                item.memory.producers.forget_all();
+            _ => {
+                item.memory.forget();
                 *part = None;
             }
         }

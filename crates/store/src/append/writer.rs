@@ -63,13 +63,13 @@ impl Writer {
                 }
                 Err(error) if error.is_contended() && round < MAX_CONTENDED_ROUNDS => {
                     self.connection = Some(connection);
-                    forget_producers(&mut work);
+                    forget(&mut work);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "append failed; its producers are told to try again");
                     // The state of the session is unknown, so it is closed and not given back.
                     drop(connection.detach());
-                    forget_producers(&mut work);
+                    forget(&mut work);
                     return self.refuse(work, &Arc::new(error));
                 }
             }
@@ -144,8 +144,6 @@ impl Writer {
 }
 
 /// What a failed transaction left in memory is not committed, so it is read from the tables again.
-fn forget_producers(work: &mut [Work]) {
-    for item in work {
-        item.memory.producers.forget_all();
-    }
+fn forget(work: &mut [Work]) {
+    work.iter_mut().for_each(|item| item.memory.forget());
 }

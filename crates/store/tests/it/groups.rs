@@ -88,8 +88,10 @@ async fn a_save_that_meets_a_take_over_is_refused() {
     let slots = take_all(&store, Uuid::new_v4()).await;
     let mut taking = database.connection().await;
     let mut transaction = taking.begin().await.unwrap();
-    let take = "UPDATE queue.metadata_queue_kafka_coordinator_slot SET fencing = fencing + 1 WHERE slot = 0";
-    run(&mut transaction, take).await;
+    // The locks of `keep_slots`.
+    let slot = "queue.metadata_queue_kafka_coordinator_slot";
+    run(&mut transaction, &format!("SELECT FROM {slot} WHERE slot = 0 FOR UPDATE")).await;
+    run(&mut transaction, &format!("UPDATE {slot} SET fencing = fencing + 1 WHERE slot = 0")).await;
     let saving = tokio::spawn({
         let store = store.clone();
         async move { store.save_group(&group("g", 1), slots[0]).await }

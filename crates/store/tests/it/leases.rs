@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, time::Duration};
 
-use store::{Committed, NewOffset, OffsetCommit, PartitionHold, PartitionKey, Store};
+use store::{Committed, NewOffset, OffsetCommit, PartitionHold, PartitionKey, SlotLease, Store};
 use testkit::TestDatabase;
 
 use crate::{
@@ -21,6 +21,14 @@ const RECEIVING: &str = "SELECT pid FROM pg_stat_activity WHERE datname = curren
 
 fn owned(partition: PartitionKey) -> PartitionHold<'static> {
     PartitionHold { group: "g", member_id: "m", partition, duration: TIMEOUT }
+}
+
+/// As the gateway that has the slots.
+async fn release(store: &Store, group: &str) -> u64 {
+    let instance = uuid::Uuid::from_u128(1);
+    let slots = store.keep_slots(instance, TIMEOUT).await.unwrap();
+    let slot = slots.of(instance).next().unwrap();
+    store.release_partitions(group, slot).await.unwrap()
 }
 
 async fn commit(store: &Store, partition: PartitionKey, offset: i64) {
@@ -57,9 +65,9 @@ async fn the_owner_of_a_partition_keeps_workers_off_all_of_it() {
         assert!(leases(&mut sql, "g").await.iter().all(|(_, owner)| *owner == worker.lock_owner), "of the free one");
 
         commit(store, partition, 5).await;
-        assert_eq!(store.release_partitions("other").await.unwrap(), 0);
+        assert_eq!(release(store, "other").await, 0);
         assert!(worker.receive(partition, 60.0).await.is_empty());
-        assert_eq!(store.release_partitions("g").await.unwrap(), 1);
+        assert_eq!(release(store, "g").await, 1);
         let mut received = seqs(&worker.receive(partition, 60.0).await);
         received.sort_unstable();
         assert_eq!(received, [6, 7], "{profile}");
@@ -96,7 +104,7 @@ async fn a_worker_with_an_old_offset_gets_nothing_that_is_done() {
         let offset = worker.offset(partition).await;
         commit(store, partition, 3).await;
         assert!(worker.receive_above(partition, offset, 60.0).await.is_empty());
-        store.release_partitions("g").await.unwrap();
+        release(store, "g").await;
         assert_eq!(seqs(&worker.receive_above(partition, offset, 60.0).await), [] as [i64; 0], "1 and 3 are done");
         assert_eq!(seqs(&worker.receive(partition, 60.0).await), [4, 5]);
         // Moved back: what is above comes again, the rest does not.
@@ -152,10 +160,12 @@ async fn leases_are_renewed_in_time_taken_over_at_once_and_forgotten_in_the_end(
     store.renew_partitions(&[first]).await.unwrap();
     assert_eq!(texts(&mut sql, &state).await, ["g:m true"], "had run out");
 
-    assert_eq!(store.release_partitions("g").await.unwrap(), 1);
+    let stale = SlotLease { slot: 0, fencing: -1 };
+    assert_eq!(store.release_partitions("g", stale).await.unwrap(), 0, "the group is another gateway's");
+    assert_eq!(release(store, "g").await, 1);
     store.renew_partitions(&[first]).await.unwrap();
     assert_eq!(texts(&mut sql, &state).await, [" false"], "a renewal that was on its way");
-    assert_eq!(store.release_partitions("g").await.unwrap(), 0);
+    assert_eq!(release(store, "g").await, 0);
     store.hold_partitions(&[first]).await.unwrap();
     assert_eq!(texts(&mut sql, &state).await, ["g:m true"]);
 
@@ -186,7 +196,7 @@ async fn workers_need_no_rights_on_the_tables_of_the_gateway() {
     run(&mut worker.sql, &format!("SET ROLE {role}")).await;
     assert!(worker.receive(partition, 60.0).await.is_empty());
     commit(store, partition, 1).await;
-    store.release_partitions("g").await.unwrap();
+    release(store, "g").await;
     assert_eq!(seqs(&worker.receive(partition, 60.0).await), [2]);
     run(&mut worker.sql, "RESET ROLE").await;
     run(&mut sql, &format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
@@ -266,7 +276,7 @@ async fn the_group_is_handed_over_in_both_directions_under_load() {
                 processed.push(done);
                 commit(&store, partition, done).await;
             }
-            store.release_partitions("g").await.unwrap();
+            release(&store, "g").await;
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let by_kafka = processed.len();
@@ -302,7 +312,7 @@ async fn commits_and_acknowledgements_do_not_deadlock() {
         offset = (offset + 7) % 13;
         commit(&store, partition, offset).await;
         store.hold_partitions(&[owned(partition)]).await.unwrap();
-        store.release_partitions("g").await.unwrap();
+        release(&store, "g").await;
     }
     futures::future::try_join_all(acking).await.unwrap();
 }

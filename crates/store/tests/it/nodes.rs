@@ -25,7 +25,7 @@ async fn live_gateways_see_each_other_until_they_end_or_fall_silent() {
     assert_eq!(store.live_nodes(LEASE).await.unwrap(), [one.clone(), two.clone()]);
     let mut sql = database.connection().await;
     let silent =
-        "UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = now() - interval '11 seconds' WHERE node_id = ";
+        "UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = now() - interval '13 seconds' WHERE node_id = ";
     run(&mut sql, &format!("{silent} 2")).await;
     assert_eq!(other.heartbeat_node(&one, LEASE).await.unwrap(), Heartbeat::Live(vec![one.clone()]));
     assert!(other.remove_node(1, one.instance).await.unwrap());
@@ -42,7 +42,7 @@ async fn a_node_id_is_one_live_process() {
     assert_eq!(store.heartbeat_node(&second, LEASE).await.unwrap(), Heartbeat::Conflict(first.clone()));
     assert!(!store.remove_node(1, second.instance).await.unwrap());
     let mut sql = database.connection().await;
-    let silent = "UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = now() - interval '11 seconds'";
+    let silent = "UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = now() - interval '13 seconds'";
     run(&mut sql, silent).await;
     assert_eq!(store.heartbeat_node(&second, LEASE).await.unwrap(), Heartbeat::Live(vec![second.clone()]));
     assert_eq!(store.heartbeat_node(&first, LEASE).await.unwrap(), Heartbeat::Conflict(second));
@@ -54,12 +54,13 @@ async fn a_node_counts_as_live_a_little_longer_than_others_leave_it_its_id() {
     let database = TestDatabase::new().await;
     let store = database.store();
     let (killed, back, other) = (node(1, 1000), node(1, 1000), node(2, 2000));
-    store.heartbeat_node(&killed, LEASE).await.unwrap();
+    let lease = Duration::from_secs(1_000);
+    store.heartbeat_node(&killed, lease).await.unwrap();
     let mut sql = database.connection().await;
-    let ago = "UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = now() - interval '10.5 seconds'";
+    let ago = "UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = now() - interval '1100 seconds'";
     run(&mut sql, ago).await;
-    assert_eq!(store.heartbeat_node(&other, LEASE).await.unwrap(), Heartbeat::Live(vec![killed, other.clone()]));
-    assert_eq!(store.heartbeat_node(&back, LEASE).await.unwrap(), Heartbeat::Live(vec![back, other]));
+    assert_eq!(store.heartbeat_node(&other, lease).await.unwrap(), Heartbeat::Live(vec![killed, other.clone()]));
+    assert_eq!(store.heartbeat_node(&back, lease).await.unwrap(), Heartbeat::Live(vec![back, other]));
 }
 
 #[tokio::test]
@@ -77,7 +78,7 @@ async fn who_starts_waits_until_the_others_have_looked() {
     seen.await.unwrap();
     // Nor for one that is dead.
     let silent =
-        "UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = now() - interval '11 seconds' WHERE node_id = 1";
+        "UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = now() - interval '13 seconds' WHERE node_id = 1";
     run(&mut database.connection().await, silent).await;
     store.seen_by_others(two.instance, LEASE).await.unwrap();
 }
@@ -118,7 +119,7 @@ async fn the_leader_epoch_rises_when_the_leaders_change_and_at_no_other_time() {
     assert_eq!(stores[1].leadership().unwrap().leaders, std::slice::from_ref(&one));
     let mut sql = database.connection().await;
     let silent =
-        "UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = now() - interval '11 seconds' WHERE node_id = ";
+        "UPDATE queue.metadata_queue_kafka_node SET heartbeat_at = now() - interval '13 seconds' WHERE node_id = ";
     run(&mut sql, &format!("{silent} 1")).await;
     one = node(1, 1002);
     stores[1].heartbeat_node(&one, LEASE).await.unwrap();

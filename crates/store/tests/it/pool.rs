@@ -122,3 +122,26 @@ async fn a_server_that_turned_read_only_is_left_and_taken_back() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
+
+/// With an older snapshot a writer would not see what the last holder of a partition's lock has written,
+/// and give its offsets out again.
+#[tokio::test]
+async fn appends_are_read_committed_whatever_the_default_of_the_database() {
+    let database = TestDatabase::new().await;
+    let mut admin = database.connection().await;
+    let set = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = %L', \
+        current_database(), 'repeatable read'); END $$";
+    run(&mut admin, set).await;
+    let store = Store::connect(database.config()).unwrap();
+    let mut connection = store.acquire().await.unwrap();
+    let isolation: String = sqlx::query_scalar("SELECT current_setting('transaction_isolation')")
+        .fetch_one(&mut *connection)
+        .await
+        .unwrap();
+    assert_eq!(isolation, "read committed");
+    // Behind a pooler the setting may get lost.
+    run(&mut connection, "BEGIN ISOLATION LEVEL REPEATABLE READ").await;
+    let locks = "SELECT queue.metadata_queue_kafka_lock_partitions('{1}', '{0}', '{1}')";
+    let refused = sqlx::query(locks).execute(&mut *connection).await.unwrap_err();
+    assert!(refused.to_string().contains("needs READ COMMITTED"), "{refused}");
+}

@@ -154,3 +154,23 @@ async fn the_lease_is_renewed_while_all_connections_are_in_use() {
     assert!(store.remove_node(1, gateway.node.instance).await.unwrap());
     drop(in_use);
 }
+
+/// A commit of a group may wait for a row that somebody holds; the lease must not wait with it.
+#[tokio::test]
+async fn a_lease_is_renewed_though_a_save_is_under_way() {
+    let database = TestDatabase::new().await;
+    let (one, two) = (Gateway::new(&database, 1), Gateway::new(&database, 2));
+    let before = one.tick().await;
+    let mut saving = database.connection().await;
+    run(&mut saving, &format!("BEGIN; SELECT FROM {TABLE} WHERE slot = 7 FOR KEY SHARE")).await;
+    let after = tokio::time::timeout(Duration::from_secs(5), one.tick()).await.expect("does not wait");
+    assert_eq!(one.of(&after), one.of(&before));
+    // Nobody takes the slot before the save has ended, though its lease is over.
+    let mut sql = database.connection().await;
+    run(&mut sql, &format!("UPDATE {TABLE} SET locked_until = now() - interval '1 second'")).await;
+    run(&mut sql, "DELETE FROM queue.metadata_queue_kafka_node").await;
+    let taken = two.of(&two.tick().await);
+    assert_eq!((taken.len(), taken.iter().any(|lease| lease.slot == 7)), (63, false));
+    run(&mut saving, "COMMIT").await;
+    assert_eq!(two.of(&two.tick().await).len(), 64);
+}
