@@ -68,16 +68,15 @@ impl Store {
     /// # Errors
     /// As every statement.
     pub async fn save_group(&self, group: &StoredGroup, slot: SlotLease) -> Result<bool, StoreError> {
-        let Tables { kafka_group, kafka_coordinator_slot, .. } = self.tables();
+        let Tables { kafka_group, .. } = self.tables();
         let sql = format!(
-            "WITH fence AS MATERIALIZED (SELECT slot, fencing FROM {kafka_coordinator_slot} \
-               WHERE slot = $1 AND fencing = $2 FOR KEY SHARE) \
-             INSERT INTO {kafka_group} AS g \
+            "WITH {fence} INSERT INTO {kafka_group} AS g \
                (group_id, slot, fencing, generation, protocol_type, has_members, state) \
-             SELECT $3, slot, fencing, $4, $5, $6, $7 FROM fence \
+             SELECT $3, $1, $2, $4, $5, $6, $7 FROM fence \
              ON CONFLICT (group_id) DO UPDATE SET slot = excluded.slot, fencing = excluded.fencing, \
                generation = excluded.generation, protocol_type = excluded.protocol_type, \
-               has_members = excluded.has_members, state = excluded.state, updated_at = now()"
+               has_members = excluded.has_members, state = excluded.state, updated_at = now()",
+            fence = fence(self.tables()),
         );
         let mut connection = self.acquire().await?;
         let stored = sqlx::query(AssertSqlSafe(sql))

@@ -124,8 +124,7 @@ impl Coordinator {
             return Err(StoreError::Unavailable("the lease was over before it was renewed".to_owned()));
         }
         let lost = self.change(|tenure| {
-            let mine: BTreeMap<i32, i64> =
-                slots.of(self.node.instance).map(|lease| (lease.slot, lease.fencing)).collect();
+            let mine = self.mine(&slots);
             tenure.nodes = nodes;
             tenure.in_conflict = in_conflict;
             tenure.lease_end = (!is_alone).then_some(lease_end);
@@ -145,6 +144,11 @@ impl Coordinator {
         Ok(())
     }
 
+    /// This gateway's slots, with their fencing numbers.
+    fn mine(&self, slots: &Slots) -> BTreeMap<i32, i64> {
+        slots.of(self.node.instance).map(|lease| (lease.slot, lease.fencing)).collect()
+    }
+
     /// Returns when there may be something to arrange.
     pub(crate) async fn slots_changed(&self) {
         self.slots_changed.notified().await;
@@ -152,10 +156,8 @@ impl Coordinator {
 
     /// Loads the groups of slots that are new, and gives up slots that are too many.
     pub(crate) async fn arrange(self: &Arc<Self>) -> Result<(), StoreError> {
-        let (mine, fair_share): (BTreeMap<i32, i64>, usize) = match &self.tenure().slots {
-            Some(slots) => {
-                (slots.of(self.node.instance).map(|lease| (lease.slot, lease.fencing)).collect(), slots.fair_share)
-            }
+        let (mine, fair_share) = match &self.tenure().slots {
+            Some(slots) => (self.mine(slots), slots.fair_share),
             None => return Ok(()),
         };
         self.load(&mine).await?;
@@ -259,7 +261,7 @@ impl Coordinator {
         let stale = self.change(|tenure| {
             let Some(slots) = &tenure.slots else { return Vec::new() };
             let is_over = tenure.is_lease_over();
-            let still: BTreeMap<i32, i64> = slots.of(self.node.instance).map(|l| (l.slot, l.fencing)).collect();
+            let still = self.mine(slots);
             let (serving, stale): (Vec<i32>, Vec<i32>) =
                 new.iter().partition(|slot| !is_over && still.get(slot) == mine.get(slot));
             let taken = self.take_groups(slots, &stale);

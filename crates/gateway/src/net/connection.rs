@@ -14,6 +14,7 @@
 
 use std::{
     net::SocketAddr,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -246,11 +247,13 @@ impl Connection {
         write: &mut OwnedWriteHalf,
         answers: &mut mpsc::Receiver<Pending>,
     ) -> Result<(), Ended> {
+        // One for the connection: every request waits for it.
+        let mut cut_off = pin!(self.shared.coordinator.cut_off());
         while let Some(Pending { api, version, correlation_id, mut reply, request, held }) = answers.recv().await {
             let reply = tokio::select! {
                 biased;
                 reply = &mut reply => reply,
-                () = self.shared.coordinator.cut_off() => {
+                () = &mut cut_off => {
                     let accepted = async move {
                         reply.await;
                         drop((request, held));

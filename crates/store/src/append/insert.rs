@@ -45,7 +45,7 @@ pub(super) async fn insert(
             now_ms,
         };
         let part = place(store, connection, item, &expected).await?;
-        for (pending, first_seq) in item.pending.iter().zip(part.first_seqs()) {
+        for (pending, first_seq) in item.pending.iter().zip(&part.first_seqs) {
             let Some(first_seq) = *first_seq else { continue };
             let at = Placement { partition: item.partition, first_seq, log_append_time: None };
             rows.each_row(&pending.append.batch, at, &mut item.memory.max_timestamp, |row| columns.push(number, row));

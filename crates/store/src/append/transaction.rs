@@ -36,15 +36,11 @@ pub(super) struct Placed {
     /// Bytes of records that were appended.
     pub(super) bytes: usize,
     /// First seq of each pending batch that is to be written.
-    first_seqs: Vec<Option<i64>>,
+    pub(super) first_seqs: Vec<Option<i64>>,
     now_ms: i64,
 }
 
 impl Placed {
-    pub(super) fn first_seqs(&self) -> &[Option<i64>] {
-        &self.first_seqs
-    }
-
     pub(super) fn set_log_start(&mut self, log_start_seq: i64) {
         for appended in self.verdicts.iter_mut().flatten() {
             appended.log_start_offset = log_start_seq - 1;
