@@ -1,8 +1,8 @@
 //! One client connection: requests in, answers out in the same order.
 //!
-//! Two halves run in one task. The read half takes frames from the socket, decodes them and puts
-//! one pending answer per request on a bounded queue; the write half takes them from the queue,
-//! waits for each and writes it. A Produce request is handed to the store while it is read
+//! Two halves run in one task, the read half always before the write half. The read half takes
+//! frames from the socket, decodes them and puts one pending answer per request on a bounded queue;
+//! the write half takes them from the queue, waits for each and writes it. A Produce request is handed to the store while it is read
 //! (two-phase, see [`crate::api`]), so a pipelined connection can fill a group commit; every other
 //! request runs when its turn to be answered has come, because Apache Kafka too runs one request
 //! of a connection at a time and clients rely on it.
@@ -13,12 +13,14 @@
 //! gateway is cut off from Postgres and others are not (`coordinator::tenure`).
 
 use std::{
+    future::poll_fn,
     net::SocketAddr,
     pin::pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -30,7 +32,7 @@ use tokio::{
         TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::mpsc,
+    sync::mpsc::{self, error::TryRecvError},
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -130,7 +132,7 @@ impl Connection {
             self.report(end);
             self.stop.cancel();
         };
-        tokio::join!(reading, self.write_answers(write, answers));
+        tokio::join!(biased; reading, self.write_answers(write, answers));
     }
 
     async fn read_requests(&self, read: OwnedReadHalf, queue: mpsc::Sender<Pending>) -> End {
@@ -249,7 +251,7 @@ impl Connection {
     ) -> Result<(), Ended> {
         // One for the connection: every request waits for it.
         let mut cut_off = pin!(self.shared.coordinator.cut_off());
-        while let Some(Pending { api, version, correlation_id, mut reply, request, held }) = answers.recv().await {
+        while let Some(Pending { api, version, correlation_id, mut reply, request, held }) = next(answers).await {
             let reply = tokio::select! {
                 biased;
                 reply = &mut reply => reply,
@@ -299,6 +301,17 @@ impl Connection {
             End::Gone | End::Draining | End::CutOff => {}
         }
     }
+}
+
+/// The next of the queue, without asking to be woken for it: whatever the read half puts there, it
+/// does just before this is polled. To wake a task that is running costs it a second turn, and
+/// another thread is woken to look for work.
+fn next(answers: &mut mpsc::Receiver<Pending>) -> impl Future<Output = Option<Pending>> {
+    poll_fn(|_| match answers.try_recv() {
+        Ok(pending) => Poll::Ready(Some(pending)),
+        Err(TryRecvError::Empty) => Poll::Pending,
+        Err(TryRecvError::Disconnected) => Poll::Ready(None),
+    })
 }
 
 /// Names the usual strangers; their bytes otherwise read as a senseless frame length.

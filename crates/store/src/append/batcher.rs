@@ -82,6 +82,7 @@ struct State {
 #[derive(Default)]
 pub(crate) struct Batcher {
     state: Mutex<State>,
+    /// Wakes the writer that came last: what its session of Postgres needs is still in the caches.
     wake: Notify,
 }
 
@@ -102,13 +103,13 @@ impl Batcher {
         if was_idle {
             state.ready.push_back(partition);
             drop(state);
-            self.wake.notify_one();
+            self.wake.notify_last();
         }
     }
 
     pub(crate) fn close(&self) {
         self.lock().closed = true;
-        self.wake.notify_one();
+        self.wake.notify_last();
     }
 
     /// Waits for work; `None` when the batcher is closed and empty.
@@ -126,7 +127,7 @@ impl Batcher {
                 let ended = state.closed && !more;
                 drop(state);
                 if more || ended {
-                    self.wake.notify_one(); // the next writer's turn, to work or to end
+                    self.wake.notify_last(); // the next writer's turn, to work or to end
                 }
                 if !work.is_empty() {
                     return Some(work);
@@ -155,7 +156,7 @@ impl Batcher {
         if !queue.pending.is_empty() {
             state.ready.push_back(work.partition);
             drop(state);
-            self.wake.notify_one();
+            self.wake.notify_last();
         }
     }
 
