@@ -134,9 +134,7 @@ async fn keep_ledger(shared: Arc<Shared>) {
                 jittered(LEDGER)
             }
             Err(error) => {
-                if !error.is_retriable() && shared.readiness.reason().is_none() {
-                    warn!(%error, "cannot write the sequence ledger; will try again");
-                }
+                failed(&shared, &error, "cannot write the sequence ledger");
                 backoff.next_delay()
             }
         };
@@ -181,9 +179,7 @@ async fn keep_slots(shared: Arc<Shared>) {
                 period.saturating_sub(start.elapsed())
             }
             Err(error) => {
-                if !error.is_retriable() && shared.readiness.reason().is_none() {
-                    warn!(%error, "cannot renew the coordinator slots; will try again");
-                }
+                failed(&shared, &error, "cannot renew the coordinator slots");
                 backoff.next_delay()
             }
         };
@@ -204,9 +200,7 @@ async fn arrange_slots(shared: Arc<Shared>) {
                 shared.coordinator.slots_changed().await;
             }
             Err(error) => {
-                if !error.is_retriable() && shared.readiness.reason().is_none() {
-                    warn!(%error, "cannot load the groups of new coordinator slots; will try again");
-                }
+                failed(&shared, &error, "cannot load the groups of new coordinator slots");
                 sleep(backoff.next_delay()).await;
             }
         }
@@ -217,11 +211,8 @@ async fn keep_leases(shared: Arc<Shared>) {
     let mut kept = Kept::default();
     for round in 0_u32.. {
         let all = round.is_multiple_of(REGISTRATIONS);
-        if let Err(error) = shared.coordinator.keep_leases(&mut kept, all).await
-            && !error.is_retriable()
-            && shared.readiness.reason().is_none()
-        {
-            warn!(%error, "cannot lease the heads of the members' partitions; will try again");
+        if let Err(error) = shared.coordinator.keep_leases(&mut kept, all).await {
+            failed(&shared, &error, "cannot lease the members' partitions");
         }
         shared.coordinator.upkeep_due(LEASES).await;
     }
@@ -233,8 +224,7 @@ async fn expire_offsets(shared: Arc<Shared>) {
         match shared.coordinator.expire().await {
             Ok(0) => {}
             Ok(offsets) => info!(offsets, "committed offsets expired"),
-            Err(error) if error.is_retriable() || shared.readiness.reason().is_some() => {}
-            Err(error) => warn!(%error, "cannot expire offsets; will try again"),
+            Err(error) => failed(&shared, &error, "cannot expire offsets"),
         }
         sleep(jittered(interval)).await;
     }
@@ -242,13 +232,17 @@ async fn expire_offsets(shared: Arc<Shared>) {
 
 async fn find_stuck_ahead(shared: Arc<Shared>) {
     loop {
-        if let Err(error) = shared.coordinator.find_stuck_ahead().await
-            && !error.is_retriable()
-            && shared.readiness.reason().is_none()
-        {
-            warn!(%error, "cannot look for offsets past the end; will try again");
+        if let Err(error) = shared.coordinator.find_stuck_ahead().await {
+            failed(&shared, &error, "cannot look for offsets past the end");
         }
         sleep(jittered(STUCK_AHEAD)).await;
+    }
+}
+
+/// Tells what will be tried again, unless that was to be expected or the gateway is not ready, which says more.
+fn failed(shared: &Shared, error: &StoreError, what: &str) {
+    if !error.is_retriable() && shared.readiness.reason().is_none() {
+        warn!(%error, "{what}; will try again");
     }
 }
 

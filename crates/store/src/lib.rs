@@ -32,9 +32,9 @@ mod tables;
 mod tail;
 mod watch;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
-use sqlx::{PgPool, Postgres, pool::PoolConnection};
+use sqlx::{PgConnection, PgPool, Postgres, pool::PoolConnection};
 use tokio::sync::Notify;
 
 pub use append::{Append, AppendConfig, AppendError, AppendReply, Appended, PayloadCompression, Reservation};
@@ -147,6 +147,11 @@ impl Store {
     /// [`StoreError::Unavailable`] when none was to be had in time.
     pub async fn acquire(&self) -> Result<PoolConnection<Postgres>, StoreError> {
         self.inner.pool.acquire().await
+    }
+
+    /// Whether a connection that a task kept for so long may be used again.
+    pub(crate) async fn admits(&self, connection: &mut PgConnection, idle_for: Duration) -> bool {
+        self.inner.pool.admits(connection, idle_for).await
     }
 
     /// The connection for signs of life and coordinator slots.

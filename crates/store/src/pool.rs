@@ -14,6 +14,7 @@ use sqlx::{
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
+use tokio::time::timeout;
 
 use crate::{
     config::StoreConfig,
@@ -128,6 +129,16 @@ impl Pool {
         }
     }
 
+    /// Whether a connection that was kept for `idle_for` may be used again, by the same rules as one
+    /// that the pool kept.
+    pub(crate) async fn admits(&self, connection: &mut PgConnection, idle_for: Duration) -> bool {
+        let admitted = timeout(self.acquire_timeout, self.watch.admit(connection, idle_for)).await;
+        admitted.unwrap_or_else(|_| {
+            self.watch.looked(false);
+            false
+        })
+    }
+
     pub(crate) fn note_look(&self, usable: bool) {
         self.watch.looked(usable);
     }
@@ -172,7 +183,7 @@ pub(crate) async fn connect_alone(config: &StoreConfig) -> Result<PgConnection, 
             }
         }
     };
-    tokio::time::timeout(config.acquire_timeout, connecting)
+    timeout(config.acquire_timeout, connecting)
         .await
         .unwrap_or_else(|_| Err(StoreError::Unavailable("connecting took too long".to_owned())))
 }

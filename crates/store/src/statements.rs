@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sqlx::{AssertSqlSafe, Postgres, postgres::PgArguments, query::Query};
 
-use crate::tables::Tables;
+use crate::{append::COLUMNS, tables::Tables};
 
 pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
 
@@ -44,9 +44,7 @@ statements! {
           locked AS MATERIALIZED (SELECT part.number::int, part.topic_id, part.partition_id, l.log_start_seq, \
               l.next_seq = part.next_seq AND l.partition_id < l.partition_count AS fits \
             FROM {lock_partitions}($1, $2, $3) l JOIN part USING (topic_id, partition_id)), \
-          written AS (INSERT INTO {message} (topic_id, partition_id, enqueue_seq, routing_key, payload, \
-              payload_compression, headers, kafka_key, kafka_flags, kafka_timestamp, kafka_max_timestamp, \
-              kafka_producer_id, kafka_producer_epoch, kafka_base_sequence, kafka_batch_records) \
+          written AS (INSERT INTO {message} ({row_columns}) \
             SELECT l.topic_id, l.partition_id, r.seq, r.routing_key, r.payload, r.payload_compression, \
               r.headers::jsonb, r.key, r.flags, r.timestamp, r.max_timestamp, r.producer_id, r.producer_epoch, \
               r.base_sequence, r.batch_records \
@@ -109,6 +107,7 @@ fn fill(sql: &str, tables: &Tables) -> Arc<str> {
     sql.replace("{message}", &tables.message)
         .replace("{kafka_partition}", &tables.kafka_partition)
         .replace("{lock_partitions}", &tables.kafka_lock_partitions)
+        .replace("{row_columns}", COLUMNS)
         .replace("{enqueued_ms}", ENQUEUED_MS)
         .into()
 }

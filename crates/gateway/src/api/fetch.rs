@@ -14,7 +14,7 @@
 //!
 //! Rules: `ReplicaManager.fetchMessages`, `readFromLog`; KIP-74 for the byte limits.
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 
 use bytes::Bytes;
 use kafka_protocol::messages::{
@@ -37,6 +37,10 @@ const READ_COMMITTED: i8 = 1;
 /// Time that a request waits for memory for its answer at the least; then it is answered without records.
 const SPACE_TIME: Duration = Duration::from_secs(1);
 
+/// Requests without records are answered at multiples of this: a thousand idle consumers then wake the
+/// gateway fifty times a second and not two thousand times.
+const DEADLINE_GRID: Duration = Duration::from_millis(20);
+
 /// No other replica is worth reading from (KIP-392).
 const NO_REPLICA: i32 = -1;
 
@@ -51,7 +55,7 @@ pub async fn handle(ctx: &RequestContext, _version: i16, request: &FetchRequest)
     let named = request.topics.iter().flat_map(|topic| &topic.partitions).map(|asked| asked.current_leader_epoch);
     let leader_epoch = ctx.shared.leader_epoch(named).await?;
     let mut fetch = Fetch::resolve(ctx, request, leader_epoch).await;
-    let deadline = Instant::now() + Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
+    let deadline = deadline(Instant::now(), request.max_wait_ms);
     let min_bytes = i64::from(request.min_bytes).min(fetch.max_bytes as i64);
     let subscription = ctx.shared.store.subscribe(fetch.keys());
     loop {
@@ -71,6 +75,18 @@ pub async fn handle(ctx: &RequestContext, _version: i16, request: &FetchRequest)
             return Ok(fetch.response());
         }
     }
+}
+
+/// When a request that finds too little is answered: up to [`DEADLINE_GRID`] before its `max_wait_ms` is
+/// over, if that is a small part of it, with all others of that time.
+fn deadline(now: Instant, max_wait_ms: i32) -> Instant {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let deadline = now + Duration::from_millis(u64::try_from(max_wait_ms).unwrap_or(0));
+    if deadline - now < 10 * DEADLINE_GRID {
+        return deadline;
+    }
+    let beyond = deadline.saturating_duration_since(*START).as_nanos() % DEADLINE_GRID.as_nanos();
+    deadline - Duration::from_nanos(beyond as u64)
 }
 
 /// The answer with one error for every partition of the request.
@@ -264,4 +280,25 @@ fn answered(index: i32, bounds: Bounds, records: Bytes) -> PartitionData {
 fn without_records(index: i32, code: ErrorCode, bounds: Option<Bounds>) -> PartitionData {
     let unknown = Bounds { log_start_offset: -1, high_watermark: -1 };
     answered(index, bounds.unwrap_or(unknown), Bytes::new()).with_error_code(code.code())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_waits_end_together_and_never_late() {
+        let start = Instant::now() + Duration::from_secs(60);
+        let mut ends = std::collections::BTreeSet::new();
+        for ms in 0..100 {
+            let now = start + Duration::from_millis(ms);
+            let end = deadline(now, 500);
+            let last = now + Duration::from_millis(500);
+            assert!(end <= last && end > last - DEADLINE_GRID, "{ms}");
+            ends.insert(end);
+            assert_eq!(deadline(now, 199), now + Duration::from_millis(199), "too short to be cut");
+            assert_eq!(deadline(now, -1), now);
+        }
+        assert!((5..=6).contains(&ends.len()), "100 ms have so many multiples of the grid: {}", ends.len());
+    }
 }

@@ -77,6 +77,15 @@ struct State {
     closed: bool,
 }
 
+/// What a writer does next.
+enum Turn {
+    Work(Vec<Work>),
+    /// What is ready is left to the writer at work, for so long.
+    Pause(Duration),
+    Wait,
+    End,
+}
+
 /// The queue between the connections and the writers. Its size is bounded by the bytes of requests
 /// that the gateway admits.
 #[derive(Default)]
@@ -115,28 +124,31 @@ impl Batcher {
     /// Waits for work; `None` when the batcher is closed and empty.
     pub(crate) async fn take(&self, max_bytes: usize) -> Option<Vec<Work>> {
         loop {
-            let pause = self.lock().pause();
-            if let Some(pause) = pause {
-                sleep(pause).await;
-                continue;
+            match self.turn(max_bytes) {
+                Turn::Work(work) => return Some(work),
+                Turn::Pause(pause) => sleep(pause).await,
+                Turn::Wait => self.wake.notified().await,
+                Turn::End => return None,
             }
-            {
-                let mut state = self.lock();
-                let work = state.take(max_bytes);
-                let more = !state.ready.is_empty();
-                let ended = state.closed && !more;
-                drop(state);
-                if more || ended {
-                    self.wake.notify_last(); // the next writer's turn, to work or to end
-                }
-                if !work.is_empty() {
-                    return Some(work);
-                }
-                if ended {
-                    return None;
-                }
-            }
-            self.wake.notified().await;
+        }
+    }
+
+    fn turn(&self, max_bytes: usize) -> Turn {
+        let mut state = self.lock();
+        if let Some(pause) = state.pause() {
+            return Turn::Pause(pause);
+        }
+        let work = state.take(max_bytes);
+        let more = !state.ready.is_empty();
+        let ended = state.closed && !more;
+        drop(state);
+        if more || ended {
+            self.wake.notify_last(); // the next writer's turn, to work or to end
+        }
+        match work.is_empty() {
+            false => Turn::Work(work),
+            true if ended => Turn::End,
+            true => Turn::Wait,
         }
     }
 

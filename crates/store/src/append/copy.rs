@@ -4,10 +4,7 @@ use bytes::{BufMut, BytesMut};
 
 use super::row::Row;
 
-/// Columns in the order in which [`CopyEncoder`] writes them.
-pub(super) const COLUMNS: &str = "topic_id, partition_id, enqueue_seq, routing_key, payload, \
-     payload_compression, headers, kafka_key, kafka_flags, kafka_timestamp, kafka_max_timestamp, \
-     kafka_producer_id, kafka_producer_epoch, kafka_base_sequence, kafka_batch_records";
+/// Of [`COLUMNS`](super::row::COLUMNS), which [`CopyEncoder`] writes in their order.
 const COLUMN_COUNT: i16 = 15;
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";

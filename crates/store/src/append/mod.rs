@@ -2,8 +2,8 @@
 //!
 //! Requests of many connections and partitions wait in [`batcher`] and are written together by a
 //! few writers ([`writer`]), each with a connection of its own, in one COPY and one commit, or a few
-//! records in one statement. A partition is with one writer at a time, so its batches keep the order of their arrival and its
-//! lock is never contended within a gateway.
+//! records in one statement. A partition is with one writer at a time, so its batches keep the order
+//! of their arrival and its lock is never contended within a gateway.
 
 mod batcher;
 mod copy;
@@ -20,7 +20,7 @@ use wire::batch::ProducedBatch;
 
 pub(crate) use batcher::Batcher;
 pub use row::PayloadCompression;
-pub(crate) use row::{SNAPPY, flags};
+pub(crate) use row::{COLUMNS, SNAPPY, flags};
 
 use crate::{Store, error::StoreError, partition::PartitionKey};
 

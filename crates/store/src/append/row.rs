@@ -38,6 +38,11 @@ pub(super) struct Placement {
     pub(super) log_append_time: Option<i64>,
 }
 
+/// The columns of a [`Row`], as every statement that writes rows names them.
+pub(crate) const COLUMNS: &str = "topic_id, partition_id, enqueue_seq, routing_key, payload, \
+     payload_compression, headers, kafka_key, kafka_flags, kafka_timestamp, kafka_max_timestamp, \
+     kafka_producer_id, kafka_producer_epoch, kafka_base_sequence, kafka_batch_records";
+
 /// One row. Columns that are not here take their defaults: `id`, `enqueued_at`, `priority`,
 /// `content_type_id`.
 pub(super) struct Row<'a> {

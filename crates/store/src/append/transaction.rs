@@ -8,8 +8,8 @@ use sqlx::{Connection, PgConnection, Row};
 use super::{
     AppendError, Appended,
     batcher::{PartitionMemory, Pending, Work},
-    copy::{COLUMNS, CopyEncoder},
-    row::{Placement, RowMaker},
+    copy::CopyEncoder,
+    row::{COLUMNS, Placement, RowMaker},
     sequence::{BATCHES_TO_RETAIN, ProducerEntry, SequenceVerdict, StoredBatch},
 };
 use crate::{

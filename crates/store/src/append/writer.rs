@@ -1,6 +1,9 @@
 //! One writer: takes what waits, writes it in one transaction, answers.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use sqlx::{Postgres, pool::PoolConnection};
 use tokio::time::timeout;
@@ -34,7 +37,8 @@ pub(super) async fn run(store: Store) {
 
 struct Writer {
     store: Store,
-    connection: Option<PoolConnection<Postgres>>,
+    /// With the time of its last use.
+    connection: Option<(PoolConnection<Postgres>, Instant)>,
     /// Pauses between attempts to connect; `None` while the last one succeeded.
     backoff: Option<Backoff>,
 }
@@ -58,11 +62,11 @@ impl Writer {
             let outcome = timeout(limit, written).await;
             match outcome.unwrap_or_else(|_| Err(StoreError::Unavailable("the append timed out".into()))) {
                 Ok(placed) => {
-                    self.connection = Some(connection);
+                    self.connection = Some((connection, Instant::now()));
                     return self.answer(work, placed);
                 }
                 Err(error) if error.is_contended() && round < MAX_CONTENDED_ROUNDS => {
-                    self.connection = Some(connection);
+                    self.connection = Some((connection, Instant::now()));
                     forget(&mut work);
                 }
                 Err(error) => {
@@ -76,11 +80,14 @@ impl Writer {
         }
     }
 
-    /// The writer's connection, made anew after an error. Where that fails, everything queued is
+    /// The writer's connection, made anew after an error or if the server has gone meanwhile. Where that fails, everything queued is
     /// refused, so that producers wait on their side and not in our memory.
     async fn connect(&mut self) -> Result<PoolConnection<Postgres>, StoreError> {
-        if let Some(connection) = self.connection.take() {
-            return Ok(connection);
+        if let Some((mut connection, since)) = self.connection.take() {
+            if self.store.admits(&mut connection, since.elapsed()).await {
+                return Ok(connection);
+            }
+            drop(connection.detach());
         }
         match self.writing_connection().await {
             Ok(connection) => {
