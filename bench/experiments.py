@@ -14,7 +14,6 @@ import contextlib
 import dataclasses
 import re
 import statistics
-import subprocess
 import tempfile
 from pathlib import Path
 from urllib.parse import quote
@@ -28,6 +27,7 @@ from loads.many_producers import ManyProducers
 from machine import ROOT
 from peers import gateway_on_new_database, new_database
 from run import bench_of
+from tools import build_drivers, run
 
 PARTITIONS = 4
 RECORDS = 600_000
@@ -190,30 +190,104 @@ def indexes(bench):
 
 
 @contextlib.contextmanager
+def drivers(bench):
+    """The gateway's driver beside another, by a program of their own: COPY, and single rows."""
+    program = build_drivers()
+    insert = (f"INSERT INTO {MESSAGE} (topic_id, partition_id, enqueue_seq, routing_key, payload, payload_compression, "
+              "kafka_flags, kafka_timestamp) VALUES (0, 0, $1, '', decode(repeat('78', 100), 'hex'), 0, 1, 1)")
+
+    def by(driver, rows):
+        with new_database(bench, "experiment") as database:
+            floor.migrate(bench, database)
+            copy = f"COPY {MESSAGE} ({floor.columns(bench.postgres, database)}) FROM STDIN (FORMAT binary)"
+            bench.postgres.settle()
+            said = run([program, driver, bench.postgres.url(database), copy, rows, insert, 5_000], ROOT)
+            seconds, milliseconds = map(float, said.split())
+            return {"rows/s of COPY": RECORDS / seconds, "ms of one row": milliseconds}
+    with rows_of_the_gateway(bench) as rows:
+        yield {driver: lambda driver=driver: by(driver, rows) for driver in ("sqlx", "tokio-postgres")}
+
+
+#: As the gateway's connections have it.
+GENERIC = "-c plan_cache_mode=force_generic_plan"
+PAYLOAD = "decode(repeat('78', 100), 'hex')"
+
+#: The parameters of the gateway's statement for one row, by number.
+ONE_ROW = dict(enumerate([
+    "ARRAY[{topic}]::bigint[]", "ARRAY[0]::int[]", "ARRAY[1]::bigint[]", "ARRAY[:seq]::bigint[]", "ARRAY[1]::int[]",
+    "ARRAY[:seq]::bigint[]", "ARRAY['']::text[]", f"ARRAY[{PAYLOAD}]::bytea[]", "ARRAY[0]::smallint[]", "ARRAY[NULL]::text[]",
+    "ARRAY[NULL]::bytea[]", "ARRAY[1]::smallint[]", "ARRAY[1]::bigint[]", "ARRAY[1]::bigint[]", "ARRAY[NULL]::bigint[]",
+    "ARRAY[NULL]::smallint[]", "ARRAY[NULL]::int[]", "ARRAY[NULL]::int[]"], 1))
+
+#: The same for one row of one partition, with plain parameters: the best that a function can do.
+FUNCTION = f"""
+CREATE FUNCTION append(of_topic bigint, of_partition int, lock_key bigint, seq bigint, payload bytea) RETURNS void
+LANGUAGE plpgsql AS $$ BEGIN
+    PERFORM pg_advisory_xact_lock(lock_key);
+    INSERT INTO {MESSAGE} (topic_id, partition_id, enqueue_seq, routing_key, payload, payload_compression, kafka_flags,
+        kafka_timestamp, kafka_max_timestamp)
+    SELECT t.id, of_partition, seq, '', payload, 0::smallint, 1::smallint, 1, 1 FROM {SCHEMA}.metadata_queue_topic t
+    WHERE t.id = of_topic AND of_partition < t.partition_count
+        AND NOT EXISTS (SELECT FROM {MESSAGE} m
+            WHERE m.topic_id = of_topic AND m.partition_id = of_partition AND m.enqueue_seq >= seq)
+        AND NOT EXISTS (SELECT FROM {SCHEMA}.metadata_queue_kafka_partition k
+            WHERE k.topic_id = of_topic AND k.partition_id = of_partition AND k.next_seq > seq);
+END $$"""
+
+
+@contextlib.contextmanager
+def statements(bench):
+    """One row with its commit, and what each part of the gateway's statement costs, by pgbench."""
+    with gateway_on_new_database(bench, "experiment") as gateway:
+        # The first append to a partition is not known well enough for the statement.
+        produced(bench, gateway, 100, ONE_BY_ONE)
+        ours = bench.postgres.sql("postgres", "SELECT query FROM pg_stat_statements WHERE query LIKE 'WITH part AS %'")[0][0]
+
+    def of(script):
+        with gateway_on_new_database(bench, "experiment") as gateway:
+            topic = topic_id(bench, gateway.topic(1))
+            bench.postgres.psql("experiment", FUNCTION)
+            script = "\\set seq :seq + 1\n" + script.replace("{topic}", topic)
+            return {"ms": statistics.median(floor.pgbench(bench, "experiment", script, 5, GENERIC))}
+    texts = {
+        "lock, insert, commit: the floor": floor.PGBENCH.split("\n", 1)[1],
+        "nothing but a round trip": "SELECT :seq::bigint;",
+        "insert alone": f"""INSERT INTO {MESSAGE} (topic_id, partition_id, enqueue_seq, routing_key, payload,
+            payload_compression, kafka_flags, kafka_timestamp) VALUES ({{topic}}, 0, :seq, '', {PAYLOAD}, 0, 1, 1);""",
+        "the gateway's": re.sub(r"\$(\d+)", lambda found: ONE_ROW[int(found.group(1))], ours) + ";",
+        "a function": f"SELECT append({{topic}}, 0, 1, :seq, {PAYLOAD});",
+    }
+    yield {name: lambda text=text: of(text) for name, text in texts.items()}
+
+
+def topic_id(bench, topic):
+    return bench.postgres.sql("experiment", f"SELECT id FROM {SCHEMA}.metadata_queue_topic WHERE topic_name = '{topic}'")[0][0]
+
+
+@contextlib.contextmanager
 def plans(bench):
     """The gateway's read of a few rows over many time partitions, by the kind of plan."""
-    with new_database(bench, "experiment") as database:
-        floor.migrate(bench, database)
-        read = Path(tempfile.mkdtemp(dir=bench.postgres.directory.parent), "read.sql")
-        read.write_text(f"""\\set seq random(1, 90000)
-            SELECT m.enqueue_seq, m.kafka_timestamp, m.payload FROM {MESSAGE} m WHERE m.topic_id = 1 AND m.partition_id = 0
-              AND m.enqueue_seq >= :seq AND m.priority >= 0 ORDER BY m.enqueue_seq LIMIT 10;""")
-        bench.postgres.psql(database, f"""
-            INSERT INTO {SCHEMA}.metadata_queue_topic (topic_name, partition_count) VALUES ('t', 1);
-            INSERT INTO {MESSAGE} (topic_id, partition_id, enqueue_seq, routing_key, payload, payload_compression, kafka_timestamp)
-            SELECT 1, 0, i, '', decode(repeat('78', 100), 'hex'), 0, 1 FROM generate_series(1, 100000) i""")
+    read = f"""\\set seq random(1, 90000)
+        SELECT m.enqueue_seq, m.kafka_timestamp, m.payload FROM {MESSAGE} m WHERE m.topic_id = 1 AND m.partition_id = 0
+          AND m.enqueue_seq >= :seq AND m.priority >= 0 ORDER BY m.enqueue_seq LIMIT 10;"""
 
-        def asked(mode, days):
+    def asked(mode, database):
+        return {"ms of reading 10 rows": statistics.median(
+            floor.pgbench(bench, database, read, 5, f"-c plan_cache_mode={mode} -c jit=off"))}
+    with contextlib.ExitStack() as stack:
+        variants = {}
+        for days in (0, 30, 400):
+            database = stack.enter_context(new_database(bench, f"days_{days}"))
+            floor.migrate(bench, database)
             bench.postgres.psql(database, f"""DO $$ BEGIN FOR n IN 1 .. {days} LOOP EXECUTE format(
-                'CREATE TABLE IF NOT EXISTS {MESSAGE}_x%s PARTITION OF {MESSAGE} FOR VALUES FROM (%L) TO (%L)', n,
+                'CREATE TABLE {MESSAGE}_x%s PARTITION OF {MESSAGE} FOR VALUES FROM (%L) TO (%L)', n,
                 date_trunc('day', now()) - make_interval(days => n), date_trunc('day', now()) - make_interval(days => n - 1));
-                END LOOP; END $$""")
-            url = f"{bench.postgres.url(database)}?options=-c%20plan_cache_mode%3D{mode}%20-c%20jit%3Doff"
-            done = subprocess.run(["pgbench", "-n", "-M", "prepared", "-f", read, "-T", "5", url],
-                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
-            return {"ms of reading 10 rows": float(re.search(r"latency average = ([0-9.]+) ms", done.stdout).group(1))}
-        yield {f"{mode}, {days} time partitions more": lambda mode=mode, days=days: asked(mode, days)
-               for days in (0, 30, 400) for mode in ("force_generic_plan", "force_custom_plan", "auto")}
+                END LOOP; END $$""", f"""
+                INSERT INTO {MESSAGE} (topic_id, partition_id, enqueue_seq, routing_key, payload, payload_compression, kafka_timestamp)
+                SELECT 1, 0, i, '', {PAYLOAD}, 0, 1 FROM generate_series(1, 100000) i""")
+            variants |= {f"{mode}, {days} time partitions more": lambda mode=mode, database=database: asked(mode, database)
+                         for mode in ("force_generic_plan", "force_custom_plan", "auto")}
+        yield variants
 
 
 def tail_cache(bench):
@@ -225,7 +299,7 @@ def tail_cache(bench):
 
 
 EXPERIMENTS = {"writers": writers, "socket": socket, "batches": batches, "identity": identity, "indexes": indexes,
-               "plans": plans, "tail-cache": tail_cache, "binaries": binaries}
+               "drivers": drivers, "statements": statements, "plans": plans, "tail-cache": tail_cache, "binaries": binaries}
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Where the gateway spends its time while records are produced and read: flame graphs by perf and inferno,
-and how the processor is shared between gateway, Postgres and client.
+"""Where the gateway spends its time: flame graphs by perf and inferno, and how the processor is shared between
+gateway, Postgres and client. While records are produced, read, sent one by one, and not at all to many consumers.
 
 Needs a build of the profile `profiling` with frame pointers (`make profile`). Writes .dev/bench/profile.
 """
@@ -8,6 +8,7 @@ Needs a build of the profile `profiling` with frame pointers (`make profile`). W
 import argparse
 import os
 import subprocess
+import time
 from pathlib import Path
 
 from load import Sizes
@@ -34,12 +35,27 @@ def main():
             gateway_on_new_database(bench, "profile") as gateway:
         topic = gateway.topic(PARTITIONS)
         count = sizes.cold_records
-        profile(bench, gateway, "produce", lambda: bench.clients.produce(gateway.bootstrap, topic, 100, count))
-        profile(bench, gateway, "consume", lambda: bench.clients.consume(gateway.bootstrap, topic, PARTITIONS, count))
+        at = gateway.bootstrap
+        profile(bench, gateway, "produce", lambda: records_per_s(bench.clients.produce(at, topic, 100, count)))
+        profile(bench, gateway, "consume", lambda: records_per_s(bench.clients.consume(at, topic, PARTITIONS, count)))
+        profile(bench, gateway, "one in flight",
+                lambda: f"{bench.clients.round_trip(at, topic, 100, sizes.latency_seconds):.2f} ms a record")
+        members = sizes.idle_consumers // sizes.idle_groups
+        with bench.clients.idle_consumers(at, gateway.topic(members), sizes.idle_consumers, sizes.idle_groups):
+            profile(bench, gateway, "idle", lambda: idle(sizes.idle_seconds))
+
+
+def records_per_s(measured):
+    return f"{measured['records_per_s']:,.0f} records/s"
+
+
+def idle(seconds):
+    time.sleep(seconds)
+    return f"{seconds} s"
 
 
 def profile(bench, gateway, name, load):
-    data = OUT / f"{name}.perf"
+    data = OUT / f"{name.replace(' ', '-')}.perf"
     recorder = subprocess.Popen(["perf", "record", "-q", "-F", str(FREQUENCY), "-g", "-p", str(gateway.pid), "-o", data],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     before = shares(bench, gateway)
@@ -51,19 +67,19 @@ def profile(bench, gateway, name, load):
         raise RuntimeError(f"perf: {said}")
     svg = draw(name, data)
     total = sum(used.values())
-    print(f"{name}: {measured['records_per_s']:,.0f} records/s; processor time "
+    print(f"{name}: {measured}; processor time "
           + ", ".join(f"{who} {seconds:.1f} s ({seconds / total:.0%})" for who, seconds in used.items()) + f"; {svg}")
 
 
 def shares(bench, gateway):
-    """Seconds of processor time so far. Clients are children of ours that have ended."""
+    """Seconds of processor time so far. Of clients, those that have ended: not the idle ones, which live on."""
     ended = os.times()
     return {"gateway": gateway.cpu_seconds(), "Postgres": cpu_seconds_with_children(bench.postgres.pid),
             "client": ended.children_user + ended.children_system}
 
 
 def draw(name, data):
-    svg = OUT / f"{name}.svg"
+    svg = data.with_suffix(".svg")
     bin_ = WORK / "inferno/bin"
     with open(svg, "wb") as out:
         script = subprocess.Popen(["perf", "script", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

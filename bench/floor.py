@@ -1,5 +1,6 @@
 """The floor: what Postgres itself takes for the same rows, in the same table, over one connection."""
 
+import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -66,16 +67,22 @@ COMMIT;
 
 def lock_insert_commit(bench, seconds):
     """Milliseconds of each transaction of lock, insert of one row and commit, one after the other."""
-    with new_database(bench, "floor") as database, tempfile.TemporaryDirectory() as directory:
+    with new_database(bench, "floor") as database:
         migrate(bench, database)
-        bench.postgres.settle()
-        script = Path(directory, "script.sql")
-        script.write_text(PGBENCH)
-        done = subprocess.run(["pgbench", "-n", "-M", "prepared", "-f", script, "-D", "seq=0", "-T", str(seconds), "-l",
+        return pgbench(bench, database, PGBENCH, seconds)
+
+
+def pgbench(bench, database, script, seconds, settings=""):
+    """Milliseconds of each run of a script over one connection, with prepared statements; it may count in `:seq`."""
+    bench.postgres.settle()
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "script.sql")
+        file.write_text(script)
+        done = subprocess.run(["pgbench", "-n", "-M", "prepared", "-f", file, "-D", "seq=0", "-T", str(seconds), "-l",
                                "--log-prefix", f"{directory}/log", bench.postgres.url(database)],
-                              cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+                              cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              env={**os.environ, "PGOPTIONS": settings})
         if done.returncode:
             raise RuntimeError(f"pgbench: {done.stdout}{done.stderr}")
         log = next(Path(directory).glob("log.*")).read_text()
     return [int(line.split()[2]) / 1000 for line in log.splitlines()]
-

@@ -45,6 +45,13 @@ def build_rdkafka_performance():
     return program
 
 
+def build_drivers():
+    """bench/drivers, for an experiment."""
+    run(["cargo", "build", "--release", "--locked", "--manifest-path", ROOT / "bench/drivers/Cargo.toml",
+         "--target-dir", WORK / "drivers"], ROOT)
+    return WORK / "drivers/release/drivers"
+
+
 def _crate(name):
     metadata = json.loads(run(["cargo", "metadata", "--format-version=1", "--locked"], ROOT))
     return next(package for package in metadata["packages"] if package["name"] == name)
