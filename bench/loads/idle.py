@@ -45,16 +45,24 @@ class Idle(Load):
 #: Statements of a second that is no longer taken up by consumers that look for the ends of their partitions:
 #: librdkafka asks for each partition by itself, of 10,000 for some ten seconds.
 QUIET = 20
+#: For so long: between an assignment and the first question there may be a second.
+QUIET_SECONDS = 5
 
 
 def idle_cost(gateway, seconds):
     """Once all consumers have begun to wait."""
-    deadline, before = time.monotonic() + 60, -QUIET
-    while (statements := gateway.statements()) - before >= QUIET and time.monotonic() < deadline:
-        before = statements
-        time.sleep(1)
+    settle(gateway)
     cpu, statements, started = gateway.cpu_seconds(), gateway.statements(), time.monotonic()
     time.sleep(seconds)
     cpu, statements, seconds = gateway.cpu_seconds() - cpu, gateway.statements() - statements, time.monotonic() - started
     return {"cpu_percent": cpu / seconds * 100, "statements_per_s": statements / seconds,
             "resident_mb": gateway.resident_bytes() / 1e6}
+
+
+def settle(gateway):
+    deadline, before, quiet = time.monotonic() + 60, gateway.statements(), 0
+    while quiet < QUIET_SECONDS and time.monotonic() < deadline:
+        time.sleep(1)
+        statements = gateway.statements()
+        quiet = quiet + 1 if statements - before < QUIET else 0
+        before = statements
