@@ -45,8 +45,8 @@ class Idle(Load):
 #: Statements of a second that is no longer taken up by consumers that look for the ends of their partitions:
 #: librdkafka asks for each partition by itself, of 10,000 for some ten seconds.
 QUIET = 20
-#: For so long: between an assignment and the first question there may be a second.
-QUIET_SECONDS = 5
+#: For so long: it asks in bursts, the last one some ten seconds after the others.
+QUIET_SECONDS = 15
 
 
 def idle_cost(gateway, seconds):
@@ -60,7 +60,7 @@ def idle_cost(gateway, seconds):
 
 
 def settle(gateway):
-    deadline, before, quiet = time.monotonic() + 60, gateway.statements(), 0
+    deadline, before, quiet = time.monotonic() + 90, gateway.statements(), 0
     while quiet < QUIET_SECONDS and time.monotonic() < deadline:
         time.sleep(1)
         statements = gateway.statements()
