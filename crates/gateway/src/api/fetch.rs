@@ -8,6 +8,7 @@
 //! - A batch starts at the offset that was asked for, since batches are made from rows.
 //! - A partition that does not exist is told at once. Kafka parks the request for the others.
 //! - OFFSET_OUT_OF_RANGE comes with the real bounds of the log, where Kafka says -1.
+//! - A `max_wait_ms` of 200 and more may end up to 20 ms early, see [`DEADLINE_GRID`].
 //! - `last_fetched_epoch` (followers, KIP-595) is not looked at.
 //! - READ_COMMITTED and READ_UNCOMMITTED are the same as long as there are no transactions; the
 //!   last stable offset is the high watermark.
