@@ -82,8 +82,9 @@ pub async fn handle(ctx: &RequestContext, _version: i16, request: &FetchRequest)
 /// over, if that is a small part of it, with all others of that time.
 fn deadline(now: Instant, max_wait_ms: i32) -> Instant {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let deadline = now + Duration::from_millis(u64::try_from(max_wait_ms).unwrap_or(0));
-    if deadline - now < 10 * DEADLINE_GRID {
+    let wait = Duration::from_millis(u64::try_from(max_wait_ms).unwrap_or(0));
+    let deadline = now + wait;
+    if wait < 10 * DEADLINE_GRID {
         return deadline;
     }
     let beyond = deadline.saturating_duration_since(*START).as_nanos() % DEADLINE_GRID.as_nanos();

@@ -2,10 +2,10 @@
 //!
 //! Two halves run in one task, the read half always before the write half. The read half takes
 //! frames from the socket, decodes them and puts one pending answer per request on a bounded queue;
-//! the write half takes them from the queue, waits for each and writes it. A Produce request is handed to the store while it is read
-//! (two-phase, see [`crate::api`]), so a pipelined connection can fill a group commit; every other
-//! request runs when its turn to be answered has come, because Apache Kafka too runs one request
-//! of a connection at a time and clients rely on it.
+//! the write half takes them from the queue, waits for each and writes it. A Produce request is
+//! handed to the store while it is read (two-phase, see [`crate::api`]), so a pipelined connection
+//! can fill a group commit; every other request runs when its turn to be answered has come, because
+//! Apache Kafka too runs one request of a connection at a time and clients rely on it.
 //!
 //! When reading ends, for whatever reason (the client went away, its bytes made no sense, the
 //! gateway drains), waits such as a parked Fetch are cut short, what was accepted is finished and

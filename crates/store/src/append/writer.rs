@@ -80,8 +80,9 @@ impl Writer {
         }
     }
 
-    /// The writer's connection, made anew after an error or if the server has gone meanwhile. Where that fails, everything queued is
-    /// refused, so that producers wait on their side and not in our memory.
+    /// The writer's connection, made anew after an error or if the server has gone meanwhile. Where
+    /// that fails, everything queued is refused, so that producers wait on their side and not in our
+    /// memory.
     async fn connect(&mut self) -> Result<PoolConnection<Postgres>, StoreError> {
         if let Some((mut connection, since)) = self.connection.take() {
             if self.store.admits(&mut connection, since.elapsed()).await {
