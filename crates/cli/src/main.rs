@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use settings::{Cli, Command};
 
 /// Returns memory of large requests to the system, and turns an impossible allocation into an
-/// error where the system's allocator would end the process (issue 2, point 5).
+/// error where the system's allocator would end the process (storage.md Invariant 8).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

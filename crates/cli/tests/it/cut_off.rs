@@ -104,7 +104,7 @@ async fn until_served(gateway: &GatewayProcess) -> Client {
 }
 
 /// They are in the database. After NOT_COORDINATOR librdkafka never asks again, and its consumer never
-/// starts to read (its issue 5586).
+/// starts to read (confluentinc/librdkafka issue 5586).
 #[tokio::test(flavor = "multi_thread")]
 async fn every_gateway_tells_the_committed_offsets() {
     let _alone = crate::ALONE.lock().await;

@@ -1,5 +1,5 @@
 //! Bytes that no client sends: that connection closes, others do not notice, and memory stays
-//! (issue 2, point 5).
+//! (storage.md Invariant 8).
 
 use std::time::Duration;
 

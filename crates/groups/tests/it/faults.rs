@@ -1,4 +1,4 @@
-//! Faults that users reported of other implementations (`shared/cases/public-faults.md`).
+//! Faults that users reported of other implementations (faults.md).
 
 use groups::{Group, GroupError, JoinRequest, Settings, State};
 
