@@ -36,6 +36,7 @@ soak: setup-compat $(GATEWAY) ## the long loops
 	CHAOS_ROUNDS=500 cargo test -p cli --test it -- chaos cut_off --include-ignored --nocapture --test-threads=1
 	compat-tests/run.py --gateway $(GATEWAY) --suites
 	GROUP_TURNS=40 compat-tests/datahub/run.sh all $(GATEWAY)
+	crates/wire/fuzz/run.sh 600
 
 bench: ## each load against the gateway, Postgres alone and Apache Kafka; writes docs/bench
 	@scripts/setup.sh bench

@@ -1,4 +1,4 @@
-//! What the fuzz targets run; tests/it/fuzz_entries.rs runs the same for a short time in every test run.
+//! What the fuzz targets run (`make soak`); tests/it/fuzz_entries.rs runs the same for a short time in every test run.
 
 use bytes::Bytes;
 use wire::batch::{BatchView, ProduceLimits, ProducedBatch, Records};
