@@ -2,6 +2,7 @@
 
 pub(crate) mod budget;
 pub(crate) mod connection;
+mod keep_alive;
 pub(crate) mod listener;
 pub(crate) mod log_limit;
 pub(crate) mod shutdown;

@@ -42,6 +42,15 @@ impl Client {
         Self { stream, next_correlation_id: 1 }
     }
 
+    /// Its own end of the connection.
+    ///
+    /// # Panics
+    /// If the connection is closed.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.stream.local_addr().expect("an open connection")
+    }
+
     /// Sends a request and reads its answer.
     ///
     /// # Panics

@@ -39,7 +39,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 use wire::{FrameHead, RequestHeader};
 
-use super::budget::{Arriving, Held};
+use super::{
+    budget::{Arriving, Held},
+    keep_alive,
+};
 use crate::{
     api::{self, Api, Reply, api_versions},
     context::{RequestContext, Shared},
@@ -115,7 +118,7 @@ impl From<&'static str> for Ended {
 impl Connection {
     async fn run(&self, stream: TcpStream) {
         // Answers are small and awaited: they must not wait for the next one to fill a segment.
-        if stream.set_nodelay(true).is_err() {
+        if stream.set_nodelay(true).and_then(|()| keep_alive::set(&stream)).is_err() {
             return;
         }
         let (read, write) = stream.into_split();

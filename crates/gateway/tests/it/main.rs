@@ -10,6 +10,7 @@ mod fifty_groups;
 mod groups;
 mod hostile_bytes;
 mod idle;
+mod keep_alive;
 mod librdkafka;
 mod lifecycle;
 mod metadata;
