@@ -7,6 +7,7 @@ mod dev;
 mod logging;
 mod migrate;
 mod serve;
+mod service_links;
 mod settings;
 
 use std::process::ExitCode;

@@ -11,7 +11,7 @@ use std::{
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use gateway::config::{Config, DatabaseConfig};
 
-use crate::{Failure, datahub};
+use crate::{Failure, datahub, service_links};
 
 const PREFIX: &str = "PGQUEUE_GATEWAY_";
 
@@ -22,9 +22,10 @@ Exit codes:
   2  settings refused: unknown, invalid or contradictory
 
 Every flag is also an environment variable, PGQUEUE_GATEWAY_ and the flag's name in capitals with
-underscores. DataHub's variables DATAHUB_PGQUEUE_SCHEMA, _TABLE_PREFIX, _DATASOURCE_URL,
-_DATASOURCE_USERNAME, _DATASOURCE_PASSWORD, _MIN_CONNECTIONS, _MAX_CONNECTIONS,
-_TOPIC_DEFAULT_PARTITION_COUNT and _PAYLOAD_COMPRESSION apply where neither is given.";
+underscores; what Kubernetes and Docker set for a Service or container of that name is passed over.
+DataHub's variables DATAHUB_PGQUEUE_SCHEMA, _TABLE_PREFIX, _DATASOURCE_URL, _DATASOURCE_USERNAME,
+_DATASOURCE_PASSWORD, _MIN_CONNECTIONS, _MAX_CONNECTIONS, _TOPIC_DEFAULT_PARTITION_COUNT and
+_PAYLOAD_COMPRESSION apply where neither is given.";
 
 /// Kafka clients read and write the pgQueue tables in Postgres.
 #[derive(Debug, Parser)]
@@ -104,17 +105,21 @@ fn command(environment: &BTreeMap<String, String>) -> Result<clap::Command, Fail
 
 /// A misspelt variable would otherwise be ignored without a word.
 fn refuse_unknown(command: &clap::Command, environment: &BTreeMap<String, String>) -> Result<(), Failure> {
-    let known: BTreeSet<&str> = std::iter::once(command)
-        .chain(command.get_subcommands())
-        .flat_map(clap::Command::get_arguments)
-        .filter_map(|arg| arg.get_env()?.to_str())
-        .collect();
-    match environment.keys().find(|name| name.starts_with(PREFIX) && !known.contains(name.as_str())) {
+    let known = names(command);
+    let is_unknown =
+        |name: &str| name.starts_with(PREFIX) && !known.contains(name) && !service_links::is_link(name, environment);
+    match environment.keys().find(|name| is_unknown(name)) {
         None => Ok(()),
         Some(unknown) => Err(Failure::refused(format!(
             "unknown setting {unknown}; `pgqueue-gateway serve --help` lists the known ones"
         ))),
     }
+}
+
+/// The environment names of all settings.
+pub(crate) fn names(command: &clap::Command) -> BTreeSet<&str> {
+    let commands = std::iter::once(command).chain(command.get_subcommands());
+    commands.flat_map(clap::Command::get_arguments).filter_map(|arg| arg.get_env()?.to_str()).collect()
 }
 
 fn check(cli: &Cli) -> Result<(), Failure> {
@@ -173,6 +178,7 @@ mod tests {
     fn unknown_invalid_and_contradictory_settings_are_refused() {
         let refused = |arguments: &[&str], environment: &[(&str, &str)]| parse(arguments, environment).unwrap_err();
         assert!(refused(&["serve"], &[("PGQUEUE_GATEWAY_SCHEME", "q")]).contains("PGQUEUE_GATEWAY_SCHEME"));
+        assert!(refused(&["serve"], &[("PGQUEUE_GATEWAY_PORT", "9092")]).contains("PGQUEUE_GATEWAY_PORT"));
         assert!(refused(&["serve", "--num-partitions", "0"], &[]).contains("--num-partitions"));
         assert!(refused(&["serve", "--listen", "0.0.0.0:9092"], &[]).contains("--advertise"));
         assert!(refused(&["dev", "--database-url", "postgres://x"], &[]).contains("serve"));

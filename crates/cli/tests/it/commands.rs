@@ -69,6 +69,25 @@ fn settings_are_refused_with_code_2_and_the_reason() {
     assert_eq!(run(&["serve", "--nonsense"], &[]).status.code(), Some(2));
 }
 
+/// In every container of a Kubernetes namespace with a Service `pgqueue-gateway`.
+#[test]
+fn a_service_of_the_same_name_does_not_stop_the_start() {
+    let service = [
+        ("PGQUEUE_GATEWAY_SERVICE_HOST", "10.0.0.1"),
+        ("PGQUEUE_GATEWAY_SERVICE_PORT", "9092"),
+        ("PGQUEUE_GATEWAY_SERVICE_PORT_KAFKA", "9092"),
+        ("PGQUEUE_GATEWAY_PORT", "tcp://10.0.0.1:9092"),
+        ("PGQUEUE_GATEWAY_PORT_9092_TCP", "tcp://10.0.0.1:9092"),
+        ("PGQUEUE_GATEWAY_PORT_9092_TCP_ADDR", "10.0.0.1"),
+        ("PGQUEUE_GATEWAY_PORT_9092_TCP_PORT", "9092"),
+        ("PGQUEUE_GATEWAY_PORT_9092_TCP_PROTO", "tcp"),
+    ];
+    let output = gateway(&["api-table"]).envs(service).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let misspelt = gateway(&["api-table"]).envs(service).env("PGQUEUE_GATEWAY_PORT", "9092").output().unwrap();
+    assert_fails(&misspelt, 2, "unknown setting PGQUEUE_GATEWAY_PORT;");
+}
+
 #[test]
 fn an_unreachable_database_is_one_clear_line() {
     let output = gateway(&["check", "--database-url", "postgres://postgres@127.0.0.1:1/x"]).output().unwrap();
