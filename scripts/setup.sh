@@ -2,11 +2,11 @@
 # Installs what is missing on Debian or Ubuntu for the named jobs, and says in one line what it
 # cannot install. Does nothing, and asks for no rights, where everything is there.
 #
-#   scripts/setup.sh dev     C compiler, PostgreSQL server
-#   scripts/setup.sh test    and Python with venv, kcat
+#   scripts/setup.sh dev     C compiler, PostgreSQL server and psql, kcat
+#   scripts/setup.sh test    and Python with venv
 #   scripts/setup.sh compat  and a JDK with Maven, Go, Node.js
-#   scripts/setup.sh bench   as dev, and pgbench, Python with venv, a JDK with Maven
-#   scripts/setup.sh profile as dev, and perf, Python with venv
+#   scripts/setup.sh bench   C compiler, PostgreSQL with psql and pgbench, Python with venv, a JDK with Maven
+#   scripts/setup.sh profile C compiler, PostgreSQL with psql, Python with venv, perf
 set -euo pipefail
 
 missing=()
@@ -22,9 +22,16 @@ need_postgres() {
     missing+=(postgresql)
 }
 
-need_dev() {
+need_build() {
     need cc build-essential
     need_postgres
+    need psql postgresql-client
+}
+
+# What the first commands in the README call.
+need_dev() {
+    need_build
+    need kcat kcat
 }
 
 need_python() {
@@ -35,8 +42,6 @@ need_python() {
 need_test() {
     need_dev
     need_python
-    need kcat kcat
-    need psql postgresql-client
 }
 
 need_compat() {
@@ -49,18 +54,16 @@ need_compat() {
 }
 
 need_bench() {
-    need_dev
+    need_build
     need_python
-    need psql postgresql-client
     need pgbench postgresql
     need javac default-jdk-headless
     need mvn maven
 }
 
 need_profile() {
-    need_dev
+    need_build
     need_python
-    need psql postgresql-client
     need perf linux-perf
 }
 

@@ -19,6 +19,10 @@ from runner.gateway import dev_gateway  # noqa: E402
 
 ADDRESS = "127.0.0.1:9092"
 GROUP = "readers"
+#: The Debian package of each command in the quick start.
+PACKAGES = {"kcat": "kcat", "psql": "postgresql-client"}
+#: What scripts/setup.sh itself calls.
+NEEDED = ("bash", "cargo", "sed", "sort", "tr")
 #: For one command that ends by itself, and for a consumer to print everything.
 SECONDS = 180
 
@@ -59,7 +63,7 @@ def main(binary):
     failures = []
     with dev_gateway(binary, folder / "gateway.log") as (gateway, database):
         run = QuickStart(folder, gateway.kafka, database)
-        checks = (run.commands, run.python, run.java, run.go)
+        checks = (run.setup, run.commands, run.python, run.java, run.go)
         for check in checks:
             try:
                 check()
@@ -77,15 +81,27 @@ class QuickStart:
         self.bootstrap = bootstrap
         self.database = database
 
+    def setup(self):
+        """`make dev` installs each command of the block that follows it, on a machine that has none."""
+        commands = set(re.findall(r"^\w+", commands_block(), re.MULTILINE))
+        bare = self.folder / "bin"
+        bare.mkdir()
+        for command in NEEDED:
+            (bare / command).symlink_to(shutil.which(command))
+        done = subprocess.run(
+            [bare / "bash", README.parent / "scripts" / "setup.sh", "dev"], cwd=README.parent, env={"PATH": str(bare)},
+            stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=SECONDS, check=False,
+        )
+        for command in sorted(commands):
+            if PACKAGES.get(command) not in done.stderr.split():
+                raise Failed(f"{command} is not among what it installs: {done.stderr.strip()!r}")
+
     def commands(self):
         """The second block of commands, in a directory that looks like the tree after `make dev`."""
         shutil.copy(README, self.folder / "README.md")
         (self.folder / ".dev" / "data").mkdir(parents=True)
         (self.folder / ".dev" / "data" / "url").write_text(self.database, encoding="utf-8")
-        blocks = [block for block in fenced("sh") if "kcat -P" in block]
-        if len(blocks) != 1:
-            raise Failed(f"{len(blocks)} blocks with kcat -P")
-        printed = output(["bash", "-euo", "pipefail", "-c", self.here(blocks[0])], cwd=self.folder)
+        printed = output(["bash", "-euo", "pipefail", "-c", self.here(commands_block())], cwd=self.folder)
         lines = [line for line in README.read_text(encoding="utf-8").split("\n") if line]
         # Once by the consumer of kcat, once by its group member, which tells of its assignment in between.
         for line in set(lines):
@@ -147,6 +163,14 @@ class QuickStart:
 def fenced(language):
     """The blocks of a language, in order."""
     return re.findall(rf"^```{language}\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def commands_block():
+    """The commands that follow `make dev`."""
+    blocks = [block for block in fenced("sh") if "kcat -P" in block]
+    if len(blocks) != 1:
+        raise Failed(f"{len(blocks)} blocks with kcat -P")
+    return blocks[0]
 
 
 def output(command, cwd=None):

@@ -77,8 +77,9 @@ pub struct ServerConfig {
     #[arg(long, env = "PGQUEUE_GATEWAY_ADVERTISE", value_name = "HOST:PORT")]
     pub advertise: Option<HostPort>,
 
-    /// Address of the HTTP port (health)
-    #[arg(long, env = "PGQUEUE_GATEWAY_HTTP_LISTEN", default_value = "127.0.0.1:8081", value_name = "IP:PORT")]
+    // Not 8081, where clients expect a schema registry beside their Kafka.
+    /// Address of the HTTP port (health, groups past the end)
+    #[arg(long, env = "PGQUEUE_GATEWAY_HTTP_LISTEN", default_value = "127.0.0.1:9644", value_name = "IP:PORT")]
     pub http_listen: SocketAddr,
 
     /// Id of this broker [node.id]
