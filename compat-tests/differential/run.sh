@@ -21,7 +21,7 @@ run() {
   trap '"$kafka" stop "$work/reference"' EXIT
   "$kafka" start "$reference" "$port"
   PYTHONPATH=$here/.. PYTHONDONTWRITEBYTECODE=1 "$work/venv/bin/python" "$here/compare.py" \
-    "127.0.0.1:$port" --gateway "$binary" --log "$work/gateway.log" "$@"
+    "127.0.0.1:$port" "$@" --gateway "$binary" --log "$work/gateway.log"
 }
 
 case "${1:-}" in
