@@ -33,7 +33,7 @@ fn failure(error: StartError) -> Failure {
         StartError::Settings(_) | StartError::NoDatabase | StartError::Database(StoreError::InvalidConfig(_)) => {
             Failure::refused(error)
         }
-        StartError::Listen { .. } | StartError::Database(_) => Failure::failed(error),
+        StartError::Listen { .. } | StartError::OpenFiles(_) | StartError::Database(_) => Failure::failed(error),
     }
 }
 

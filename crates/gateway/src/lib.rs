@@ -28,7 +28,12 @@ use crate::{
     config::{Config, Contradiction, DatabaseConfig, HostPort, PayloadCompression, SchemaProfile, ServerConfig},
     context::{Clock, Shared},
     coordinator::Coordinator,
-    net::{budget::Budgets, listener, shutdown::Shutdown},
+    net::{
+        budget::Budgets,
+        listener,
+        open_files::{self, TooFewOpenFiles},
+        shutdown::Shutdown,
+    },
     readiness::Readiness,
 };
 
@@ -43,6 +48,8 @@ pub enum StartError {
     Settings(#[from] Contradiction),
     #[error("no database: set --database-url (PGQUEUE_GATEWAY_DATABASE_URL)")]
     NoDatabase,
+    #[error(transparent)]
+    OpenFiles(#[from] TooFewOpenFiles),
     #[error("cannot listen on {address} ({option}): {error}")]
     Listen { option: &'static str, address: SocketAddr, error: io::Error },
     #[error("{0}")]
@@ -69,8 +76,8 @@ impl Gateway {
     /// goes on trying.
     ///
     /// # Errors
-    /// Settings that contradict one another, an address that cannot be listened on, a database that
-    /// refuses the user or cannot be migrated.
+    /// Settings that contradict one another, a limit of open files that leaves nothing for clients, an
+    /// address that cannot be listened on, a database that refuses the user or cannot be migrated.
     pub async fn start(config: Config) -> Result<Handle, StartError> {
         Self::start_with_clock(config, Clock::system()).await
     }
@@ -81,7 +88,8 @@ impl Gateway {
     /// As [`Gateway::start`].
     pub async fn start_with_clock(config: Config, clock: Clock) -> Result<Handle, StartError> {
         config.check()?;
-        let Config { database, server } = config;
+        let Config { database, mut server } = config;
+        server.max_connections = open_files::kafka_connections(server.max_connections, database.db_max_connections)?;
         let store = Store::connect(store_config(&database, &server)?).map_err(StartError::Database)?;
         let kafka = bind("--listen", server.listen).await?;
         let http = bind("--http-listen", server.http_listen).await?;

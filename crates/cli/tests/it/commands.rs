@@ -94,6 +94,13 @@ fn an_unreachable_database_is_one_clear_line() {
     assert_fails(&output, 1, "Postgres is not available");
 }
 
+#[test]
+fn a_limit_of_open_files_that_leaves_none_for_clients_is_one_clear_line() {
+    let serve = [env!("CARGO_BIN_EXE_pgqueue-gateway"), "serve", "--database-url", "postgres://127.0.0.1:1/x"];
+    let output = Command::new("prlimit").arg("--nofile=50").args(serve).output().unwrap();
+    assert_fails(&output, 1, "the limit of open files is 50");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn check_says_what_is_missing_and_migrate_mends_it() {
     let database = TestDatabase::empty().await;

@@ -12,6 +12,7 @@ mod cut_off;
 mod link;
 mod load;
 mod members;
+mod open_files;
 mod process;
 
 /// Held by a test that kills things under load: two of them at once are only slow.

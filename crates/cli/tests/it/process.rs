@@ -18,16 +18,25 @@ pub struct GatewayProcess {
     child: Child,
     arguments: Vec<String>,
     port: u16,
+    http_port: u16,
 }
 
 impl GatewayProcess {
     /// Starts the gateway on free ports and waits until it accepts connections.
     pub fn start(database_url: &str, options: &[&str]) -> Self {
+        Self::start_under(&[], database_url, options)
+    }
+
+    /// The same as an argument of another command that becomes it, such as `prlimit`.
+    pub fn start_under(command: &[&str], database_url: &str, options: &[&str]) -> Self {
         let (port, http_port) = (free_port(), free_port());
         let (listen, http_listen) = (format!("127.0.0.1:{port}"), format!("127.0.0.1:{http_port}"));
-        let fixed = ["serve", "--database-url", database_url, "--listen", &listen, "--http-listen", &http_listen];
-        let arguments: Vec<String> = fixed.iter().chain(options).map(|&argument| argument.to_owned()).collect();
-        let gateway = Self { child: spawn(&arguments), arguments, port };
+        let binary = format!("/proc/{}/fd/{}", std::process::id(), BINARY.as_raw_fd());
+        let fixed =
+            [&binary, "serve", "--database-url", database_url, "--listen", &listen, "--http-listen", &http_listen];
+        let arguments: Vec<String> =
+            command.iter().chain(&fixed).chain(options).map(|&argument| argument.to_owned()).collect();
+        let gateway = Self { child: spawn(&arguments), arguments, port, http_port };
         gateway.wait_until_it_listens();
         gateway
     }
@@ -38,6 +47,10 @@ impl GatewayProcess {
 
     pub fn bootstrap(&self) -> String {
         self.address().to_string()
+    }
+
+    pub fn http_address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.http_port).into()
     }
 
     /// SIGKILL.
@@ -74,11 +87,7 @@ impl Drop for GatewayProcess {
 }
 
 fn spawn(arguments: &[String]) -> Child {
-    Command::new(format!("/proc/{}/fd/{}", std::process::id(), BINARY.as_raw_fd()))
-        .args(arguments)
-        .stdin(Stdio::null())
-        .spawn()
-        .expect("the gateway's binary starts")
+    Command::new(&arguments[0]).args(&arguments[1..]).stdin(Stdio::null()).spawn().expect("the gateway's binary starts")
 }
 
 fn free_port() -> u16 {
