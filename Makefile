@@ -4,7 +4,7 @@ GATEWAY := target/debug/pgqueue-gateway
 # The clients that need no more than Rust, C and Python.
 CLIENTS := rust-rdkafka,confluent-kafka,kafka-python,kafka-python-2.0.2,aiokafka,kcat
 
-.PHONY: dev lint test test-rust test-runner test-clients test-datahub
+.PHONY: dev lint test test-rust test-runner test-lint test-clients test-datahub
 .PHONY: compat compat-clients compat-differential soak bench bench-smoke profile setup-test setup-compat
 
 dev: ## a private Postgres and the gateway on 127.0.0.1:9092
@@ -12,13 +12,16 @@ dev: ## a private Postgres and the gateway on 127.0.0.1:9092
 	cargo build --release -p cli
 	@exec target/release/pgqueue-gateway dev
 
-test: test-rust test-runner test-clients test-datahub ## what Rust, C, Python and PostgreSQL can run
+test: test-rust test-runner test-lint test-clients test-datahub ## what Rust, C, Python and PostgreSQL can run
 
 test-rust: setup-test
 	cargo test --workspace --no-fail-fast
 
 test-runner: setup-test ## the runner of the matrix itself
 	cd compat-tests && python3 -m unittest runner.test_runner
+
+test-lint: ## the checks of `make lint`
+	cd scripts/lint && python3 -m unittest
 
 test-clients: setup-test $(GATEWAY)
 	compat-tests/run.py --gateway $(GATEWAY) --clients $(CLIENTS) --quick
@@ -53,9 +56,14 @@ profile: ## flame graphs of the gateway while producing and consuming, and Postg
 	RUSTFLAGS="-C force-frame-pointers=yes" cargo build --profile profiling -p cli --target-dir target/frame-pointers
 	bench/flame.py --gateway target/frame-pointers/profiling/pgqueue-gateway
 
+# The crates that have got rid of theirs.
+WITHOUT_CYCLES := cli local-postgres testkit
+
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	scripts/lint/citations.py
+	scripts/lint/cycles.py $(WITHOUT_CYCLES)
 
 setup-test:
 	@scripts/setup.sh test

@@ -2,7 +2,7 @@
 
 use gateway::config::DatabaseConfig;
 
-use crate::{Failure, migrate};
+use crate::{failure::Failure, migrate};
 
 #[expect(clippy::print_stdout, reason = "the output of this subcommand")]
 pub(crate) async fn run(database: DatabaseConfig) -> Result<(), Failure> {

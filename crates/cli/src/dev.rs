@@ -13,7 +13,7 @@ use gateway::Handle;
 use local_postgres::{Error, LocalPostgres, Settings};
 use tokio::runtime::Runtime;
 
-use crate::{Failure, serve, settings::DevOptions};
+use crate::{failure::Failure, serve, settings::DevOptions};
 
 const DEFAULT_DATA_DIR: &str = ".dev/data";
 

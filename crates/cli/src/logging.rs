@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::{EnvFilter, fmt};
 
-use crate::{Failure, settings::LogFormat};
+use crate::{failure::Failure, settings::LogFormat};
 
 pub(crate) fn start(format: LogFormat, filter: &str) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(filter).map_err(|error| Failure::refused(format!("--log {filter:?}: {error}")))?;

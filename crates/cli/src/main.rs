@@ -4,6 +4,7 @@ mod api_table;
 mod check;
 mod datahub;
 mod dev;
+mod failure;
 mod logging;
 mod migrate;
 mod serve;
@@ -12,30 +13,13 @@ mod settings;
 
 use std::process::ExitCode;
 
+use failure::Failure;
 use settings::{Cli, Command};
 
 /// Returns memory of large requests to the system, and turns an impossible allocation into an
 /// error where the system's allocator would end the process (storage.md Invariant 8).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// Why the process ends, in one line, and with which exit code (see [`settings::EXIT_CODES`]).
-pub(crate) struct Failure {
-    code: u8,
-    message: String,
-}
-
-impl Failure {
-    /// Something that was tried did not work: exit code 1.
-    pub(crate) fn failed(message: impl ToString) -> Self {
-        Self { code: 1, message: message.to_string() }
-    }
-
-    /// The settings cannot be meant like this: exit code 2, clap's own.
-    pub(crate) fn refused(message: impl ToString) -> Self {
-        Self { code: 2, message: message.to_string() }
-    }
-}
 
 fn main() -> ExitCode {
     match settings::from_process().and_then(run) {

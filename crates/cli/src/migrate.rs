@@ -3,7 +3,7 @@
 use gateway::config::{Config, DatabaseConfig};
 use store::{MigrateOptions, Store};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 #[expect(clippy::print_stdout, reason = "the output of this subcommand")]
 pub(crate) async fn run(database: DatabaseConfig) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use store::StoreError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::info;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     run_and_tell(config, |_| {}).await

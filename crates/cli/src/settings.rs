@@ -11,7 +11,7 @@ use std::{
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use gateway::config::{Config, DatabaseConfig};
 
-use crate::{Failure, datahub, service_links};
+use crate::{datahub, failure::Failure, service_links};
 
 const PREFIX: &str = "PGQUEUE_GATEWAY_";
 

@@ -1,6 +1,6 @@
 //! kill −9 of the gateway and immediate stops of Postgres, in turn, while idempotent producers
 //! write: nothing acknowledged is lost, nothing stands twice, order and offsets are whole
-//! (storage.md section 3, points 1, 2 and 6).
+//! (storage.md Invariants 1, 2 and 6).
 
 use std::time::Duration;
 

@@ -500,7 +500,7 @@ async fn postgres_goes_away_and_nobody_loses_membership() {
     }
 }
 
-/// Storage.md D9 and D10: what a pgQueue worker and aggressive retention see of a Kafka member.
+/// What a pgQueue worker and aggressive retention see of a Kafka member (storage.md D9, D10).
 #[tokio::test(flavor = "multi_thread")]
 async fn members_lease_their_partitions_and_are_registered() {
     let gateway = TestGateway::start_with(fast).await;
