@@ -11,7 +11,7 @@ use peak_alloc::PeakAlloc;
 use wire::batch::{BatchHeader, Compression, ProduceLimits, ProducedBatch};
 use wire::{RequestHeader, decode_request, encode_request};
 
-#[path = "it/requests.rs"]
+#[path = "it/requests/mod.rs"]
 mod requests;
 
 #[global_allocator]
