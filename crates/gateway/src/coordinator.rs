@@ -2,8 +2,8 @@
 //!
 //! The decisions are the crate `groups`. This file is the one place that carries them out: an event
 //! reaches a group under the group's own mutex, what must survive is saved, and only then the
-//! replies go out. A request that waits has a [`Token`] and a oneshot channel; a group that waits
-//! has one timer task, which sleeps until the group's next deadline or until that comes nearer.
+//! replies go out. A request that waits has a token and a oneshot channel ([`waiting`]); a group that
+//! waits has one timer task, which sleeps until the group's next deadline or until that comes nearer.
 //!
 //! Groups without members are kept in their stored form, and those that were never stored not at
 //! all. Which groups are this gateway's is in [`tenure`].
@@ -14,24 +14,21 @@
 //! are other gateways, it stops to answer when its lease is over ([`tenure`]).
 
 mod admin;
-mod assignment;
 mod offsets;
 mod stuck;
 mod tenure;
 mod upkeep;
+mod waiting;
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use groups::{
-    Group, GroupError, HeartbeatRequest, JoinReply, JoinRequest, LeaveReply, LeaveRequest, Millis, Outcome, Reply,
-    Settings, State, StoredGroup, StoredState, SyncReply, SyncRequest, Token, absent,
+    Awaiting, Group, GroupError, HeartbeatRequest, JoinReply, JoinRequest, LeaveReply, LeaveRequest, Millis, Outcome,
+    Settings, StoredGroup, SyncReply, SyncRequest, absent,
 };
 use store::{Registration, SlotLease, Store, StuckAhead};
 use tokio::{
@@ -43,8 +40,8 @@ use tracing::warn;
 use uuid::Uuid;
 use wire::ErrorCode;
 
-use self::tenure::Tenure;
 pub(crate) use self::upkeep::Kept;
+use self::{tenure::Tenure, waiting::Waiting};
 use crate::{
     config::{HostPort, ServerConfig},
     error::{ApiError, group_error_code},
@@ -63,7 +60,6 @@ pub(crate) struct Coordinator {
     lease: Duration,
     offsets_retention: Duration,
     clock: MonotonicClock,
-    next_token: AtomicU64,
     tenure: RwLock<Tenure>,
     lease_changed: Notify,
     slots_changed: Notify,
@@ -98,7 +94,7 @@ struct Active {
     group: Group,
     /// What was saved last.
     saved: Option<StoredGroup>,
-    waiting: HashMap<Token, oneshot::Sender<Reply>>,
+    waiting: Waiting,
     has_timer: bool,
     /// Not in the map any more: who waited for the mutex looks again.
     is_dropped: bool,
@@ -167,7 +163,6 @@ impl Coordinator {
             lease: Duration::from_millis(config.coordinator_lease_ms),
             offsets_retention: Duration::from_secs(u64::from(config.offsets_retention_minutes) * 60),
             clock: MonotonicClock::new(),
-            next_token: AtomicU64::new(1),
             tenure: RwLock::default(),
             lease_changed: Notify::new(),
             slots_changed: Notify::new(),
@@ -188,14 +183,13 @@ impl Coordinator {
     ) -> Result<JoinReply, ApiError> {
         request.validate(group_id, &self.settings).map_err(code)?;
         let absent = absent::join(&request);
-        let Some(held) = self.lock(group_id, absent.is_none()).await? else {
+        let Some(mut held) = self.lock(group_id, absent.is_none()).await? else {
             return absent.ok_or(ApiError::Code(ErrorCode::UnknownMemberId));
         };
-        let event = |group: &mut Group, now, token| group.join(now, token, request);
-        match self.request(disconnected, held, event).await? {
-            Reply::Join(reply) => Ok(reply),
-            _ => Err(ApiError::Code(ErrorCode::UnknownServerError)),
-        }
+        let (token, reply) = held.active.waiting.join();
+        let outcome = held.active.group.join(self.clock.now(), token, request);
+        self.carry_out(&mut held, outcome).await;
+        self.wait(disconnected, held, Awaiting::Join(token), reply).await
     }
 
     /// SyncGroup; waits until the leader has handed the assignment in.
@@ -208,31 +202,24 @@ impl Coordinator {
         group_id: &str,
         request: SyncRequest,
     ) -> Result<SyncReply, ApiError> {
-        let held = match self.lock(group_id, false).await {
+        let mut held = match self.lock(group_id, false).await {
             Ok(Some(held)) => held,
             Ok(None) => return Ok(absent::sync()),
             Err(ErrorCode::CoordinatorLoadInProgress) => return Err(ErrorCode::RebalanceInProgress.into()),
             Err(code) => return Err(code.into()),
         };
-        let event = |group: &mut Group, now, token| group.sync(now, token, request);
-        match self.request(disconnected, held, event).await? {
-            Reply::Sync(reply) => Ok(reply),
-            _ => Err(ApiError::Code(ErrorCode::UnknownServerError)),
-        }
+        let (token, reply) = held.active.waiting.sync();
+        let outcome = held.active.group.sync(self.clock.now(), token, request);
+        self.carry_out(&mut held, outcome).await;
+        self.wait(disconnected, held, Awaiting::Sync(token), reply).await
     }
 
-    pub(crate) async fn leave(
-        self: &Arc<Self>,
-        disconnected: &CancellationToken,
-        group_id: &str,
-        request: LeaveRequest,
-    ) -> Result<LeaveReply, ApiError> {
-        let Some(held) = self.lock(group_id, false).await? else { return Ok(absent::leave(&request)) };
-        let event = |group: &mut Group, now, token| group.leave(now, token, request);
-        match self.request(disconnected, held, event).await? {
-            Reply::Leave(reply) => Ok(reply),
-            _ => Err(ApiError::Code(ErrorCode::UnknownServerError)),
-        }
+    pub(crate) async fn leave(self: &Arc<Self>, group_id: &str, request: LeaveRequest) -> Result<LeaveReply, ApiError> {
+        let Some(mut held) = self.lock(group_id, false).await? else { return Ok(absent::leave(&request)) };
+        let (reply, outcome) = held.active.group.leave(self.clock.now(), request);
+        self.carry_out(&mut held, outcome).await;
+        self.release(held);
+        Ok(reply)
     }
 
     /// Heartbeat. While the group is loaded every member is taken to be one, as its session begins
@@ -283,7 +270,7 @@ impl Coordinator {
             Some(Known::Idle(stored)) => {
                 (Group::restore(group_id, &self.settings, stored.clone(), now), Some(stored.clone()))
             }
-            None if is_made => (Group::new(group_id, &self.settings, now), None),
+            None if is_made => (Group::classic(group_id, &self.settings, now), None),
             None => return None,
         };
         let is_known = saved.is_some();
@@ -292,37 +279,33 @@ impl Coordinator {
         Some((cell, is_known))
     }
 
-    /// One event with a reply, now or later.
-    async fn request(
+    /// Waits for the reply to a request that has reached the group.
+    async fn wait<R>(
         self: &Arc<Self>,
         disconnected: &CancellationToken,
-        mut held: Held,
-        event: impl FnOnce(&mut Group, Millis, Token) -> Outcome,
-    ) -> Result<Reply, ApiError> {
-        let token = Token(self.next_token.fetch_add(1, Ordering::Relaxed));
-        let (sender, mut receiver) = oneshot::channel();
-        held.active.waiting.insert(token, sender);
-        let outcome = event(&mut held.active.group, self.clock.now(), token);
-        self.carry_out(&mut held, outcome).await;
+        held: Held,
+        request: Awaiting,
+        mut reply: oneshot::Receiver<R>,
+    ) -> Result<R, ApiError> {
         let (cell, slot) = (held.cell.clone(), held.slot);
         self.release(held);
         tokio::select! {
             biased;
-            reply = &mut receiver => return reply.map_err(|_| ApiError::Code(ErrorCode::CoordinatorNotAvailable)),
+            reply = &mut reply => return reply.map_err(|_| ApiError::Code(ErrorCode::CoordinatorNotAvailable)),
             () = disconnected.cancelled() => {}
         }
         // A gateway that goes leaves the group as it is: the members go on with the next one.
         if !self.shutdown.is_draining() {
-            self.cancel(cell, slot, token).await;
+            self.cancel(cell, slot, request).await;
         }
-        receiver.try_recv().map_err(|_| ApiError::Code(ErrorCode::CoordinatorNotAvailable))
+        reply.try_recv().map_err(|_| ApiError::Code(ErrorCode::CoordinatorNotAvailable))
     }
 
-    async fn cancel(self: &Arc<Self>, cell: Arc<Cell>, slot: SlotLease, token: Token) {
+    async fn cancel(self: &Arc<Self>, cell: Arc<Cell>, slot: SlotLease, request: Awaiting) {
         let active = cell.active.clone().lock_owned().await;
         let mut held = Held { cell, active, slot, is_known: true };
-        if held.active.waiting.remove(&token).is_some() && !held.active.is_dropped {
-            let outcome = held.active.group.cancel(self.clock.now(), token);
+        if held.active.waiting.forget(request) && !held.active.is_dropped {
+            let outcome = held.active.group.cancel(self.clock.now(), request);
             self.carry_out(&mut held, outcome).await;
         }
         self.release(held);
@@ -330,19 +313,19 @@ impl Coordinator {
 
     /// Saves, then answers.
     async fn carry_out(self: &Arc<Self>, held: &mut Held, mut outcome: Outcome) {
-        let Some(save) = outcome.save.take() else { return answer(held, outcome) };
+        let Some(save) = outcome.save.take() else { return held.active.waiting.answer(outcome.replies) };
         match self.save(held, &save).await {
             Ok(()) => {
                 self.note_saved(held, save).await;
-                answer(held, outcome);
+                held.active.waiting.answer(outcome.replies);
             }
             Err(error) => {
                 let undone = held.active.group.undo(self.clock.now(), outcome, error);
-                answer(held, undone);
+                held.active.waiting.answer(undone);
                 if error == GroupError::NotCoordinator {
                     self.lost_slot(held.slot);
                     let closed = held.active.group.close(error);
-                    answer(held, closed);
+                    held.active.waiting.answer(closed);
                 }
             }
         }
@@ -351,15 +334,15 @@ impl Coordinator {
     async fn save(&self, held: &Held, save: &StoredGroup) -> Result<(), GroupError> {
         let group_id = &held.cell.id;
         let failed = |error: &dyn std::fmt::Display| {
-            warn!(group = group_id, generation = save.generation, %error, "a group's generation was not stored");
+            warn!(group = group_id, generation = save.generation(), %error, "a group's generation was not stored");
             GroupError::CoordinatorNotAvailable
         };
         let state = save.to_json().map_err(|error| failed(&error))?.into_bytes();
         let row = store::StoredGroup {
             group_id: group_id.clone(),
-            generation: save.generation,
-            protocol_type: save.protocol_type.clone().unwrap_or_default(),
-            has_members: !save.members.is_empty(),
+            generation: save.generation(),
+            protocol_type: save.protocol_type().to_owned(),
+            has_members: save.has_members(),
             state,
         };
         match self.within_lease(self.store.save_group(&row, held.slot)).await {
@@ -371,12 +354,12 @@ impl Coordinator {
     }
 
     async fn note_saved(&self, held: &mut Held, save: StoredGroup) {
-        if save.state == StoredState::Stable {
+        if save.is_assigned() {
             self.assigned.notify_one();
         }
-        let is_empty = save.members.is_empty();
+        let has_members = save.has_members();
         let before = held.active.saved.replace(save);
-        if is_empty && before.is_some_and(|before| !before.members.is_empty()) {
+        if !has_members && before.is_some_and(|before| before.has_members()) {
             self.release_assigned(&held.cell.id, held.slot).await;
         }
     }
@@ -392,7 +375,7 @@ impl Coordinator {
             held.cell.wake.send_replace(Wake::Ended);
             let mut groups = self.groups();
             groups.remove(&held.cell.id);
-            if let Some(saved) = active.saved.take().filter(|_| active.group.state() == State::Empty) {
+            if let Some(saved) = active.saved.take().filter(|_| !active.group.is_dead()) {
                 groups.insert(held.cell.id.clone(), Known::Idle(saved));
             }
             return;
@@ -449,18 +432,9 @@ impl Coordinator {
 
 impl Cell {
     fn new(id: &str, group: Group, saved: Option<StoredGroup>) -> Self {
-        let active = Active { group, saved, waiting: HashMap::new(), has_timer: false, is_dropped: false };
+        let active = Active { group, saved, waiting: Waiting::default(), has_timer: false, is_dropped: false };
         let (wake, _) = watch::channel(Wake::Never);
         Self { id: id.to_owned(), active: Arc::new(tokio::sync::Mutex::new(active)), wake }
-    }
-}
-
-/// Sends the replies; who does not listen any more is gone.
-fn answer(held: &mut Held, outcome: Outcome) {
-    for (token, reply) in outcome.replies {
-        if let Some(sender) = held.active.waiting.remove(&token) {
-            let _ = sender.send(reply);
-        }
     }
 }
 

@@ -1,9 +1,11 @@
-//! The answers for a group that does not exist. One is made only by a JoinGroup without member id and by a commit
+//! The answers for a group that is not in memory. One is made only by a JoinGroup without member id and by a commit
 //! without generation (a simple group).
 
 use crate::{
-    CommitRequest, DescribedGroup, GroupError, JoinReply, JoinRequest, LeaveReply, LeaveRequest, LeaveResult, State,
-    SyncReply,
+    classic::{ClassicGroupState, DescribedGroup},
+    error::GroupError,
+    reply::{JoinReply, LeaveReply, LeaveResult, SyncReply},
+    request::{CommitRequest, JoinRequest, LeaveRequest, LeavingMember},
 };
 
 /// `None`: make the group and let it decide. Validate the request first ([`JoinRequest::validate`]).
@@ -20,7 +22,7 @@ pub fn heartbeat() -> GroupError {
 }
 
 pub fn leave(request: &LeaveRequest) -> LeaveReply {
-    let unknown = |member: &crate::LeavingMember| LeaveResult {
+    let unknown = |member: &LeavingMember| LeaveResult {
         member_id: member.member_id.clone(),
         instance_id: member.instance_id.clone(),
         error: Some(GroupError::UnknownMemberId),
@@ -45,13 +47,14 @@ pub fn delete() -> GroupError {
 }
 
 /// DescribeGroups; since version 6 with an error (KIP-1043).
-pub fn describe(version: i16, group_id: &str) -> (DescribedGroup, Option<GroupError>) {
+pub fn describe(version: i16, group_id: &str, has_offsets: bool) -> (DescribedGroup, Option<GroupError>) {
+    let state = if has_offsets { ClassicGroupState::Empty } else { ClassicGroupState::Dead };
     let described = DescribedGroup {
         group_id: group_id.to_owned(),
-        state: State::Dead,
+        state,
         protocol_type: String::new(),
         protocol_data: String::new(),
         members: Vec::new(),
     };
-    (described, (version >= 6).then_some(GroupError::GroupIdNotFound))
+    (described, (version >= 6 && !has_offsets).then_some(GroupError::GroupIdNotFound))
 }

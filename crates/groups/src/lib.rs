@@ -1,17 +1,22 @@
-//! The decisions of Kafka's classic consumer group protocol: a [`Group`], an event and the time go in, replies,
-//! what must be saved and the next wake-up come out. No I/O, no clock, no random numbers.
+//! The decisions of Kafka's group protocols: a [`Group`], an event and the time go in, replies, what must be saved and
+//! the next wake-up come out. No I/O, no clock, no random numbers.
 //!
 //! # Decide, persist, answer
 //! Every event returns an [`Outcome`]. The caller
 //! 1. persists [`Outcome::save`] if there is one, while no other event reaches the same group,
-//! 2. sends [`Outcome::replies`]: a [`Token`] is the caller's handle of the request that is answered,
-//! 3. calls [`Group::tick`] at [`Outcome::wake_at`] (the newest one counts).
+//! 2. sends [`Outcome::replies`]: a [`JoinToken`] or [`SyncToken`] is the caller's handle of the request that is
+//!    answered,
+//! 3. calls [`Group::tick`] at [`Group::wake_at`], which every event may have changed.
 //!
-//! When persisting failed, nothing was sent yet: [`Group::undo`] takes the outcome back and returns another one
-//! with the replies that are right in this case (it has nothing to save). A generation that could not be saved is
-//! tried again at its `wake_at`, with the members still waiting; a leader's SyncGroup and the replacing of a static
-//! member are refused with the error given, and the client repeats them. A save that failed for the caller but is
-//! in the database nevertheless does no harm: nobody was told, and the next save replaces it.
+//! When persisting failed, nothing was sent yet: [`Group::undo`] takes the outcome back and returns the replies that
+//! are right in this case. A generation that could not be saved is tried again at [`Group::wake_at`], with the members
+//! still waiting; a leader's SyncGroup and the replacing of a static member are refused with the error given, and the
+//! client repeats them. A save that failed for the caller but is in the database nevertheless does no harm: nobody was
+//! told, and the next save replaces it.
+//!
+//! # Types of groups
+//! [`Group`] and [`StoredGroup`] tell the types apart, and nothing else does. Each type has a module of its own that
+//! knows nothing of the other types.
 //!
 //! # What survives
 //! A [`StoredGroup`] is saved when a generation begins (before anyone hears its number), when its assignment is
@@ -29,27 +34,32 @@
 
 pub mod absent;
 mod classic;
-mod describe;
+mod consumer_protocol;
 mod error;
+mod group;
+mod group_type;
+mod listed_group;
 mod outcome;
+mod owned_partition;
 mod reply;
 mod request;
 mod settings;
 mod stored;
-mod subscription;
+mod time;
 
-pub use classic::{Group, State};
-pub use describe::{DescribedGroup, DescribedMember};
-pub use error::GroupError;
-pub use outcome::{Outcome, Token};
-pub use reply::{JoinMember, JoinReply, LeaveReply, LeaveResult, Reply, SyncReply};
-pub use request::{CommitRequest, HeartbeatRequest, JoinRequest, LeaveRequest, LeavingMember, Protocol, SyncRequest};
-pub use settings::Settings;
-pub use stored::{StoredError, StoredGroup, StoredMember, StoredState};
-pub use subscription::subscribed_topics;
-
-/// Milliseconds, of a point in time since the Unix epoch.
-pub type Millis = i64;
-
-/// The protocol type of Kafka's consumers: the only one whose subscriptions are ever parsed.
-pub const CONSUMER_PROTOCOL_TYPE: &str = "consumer";
+pub use self::{
+    classic::{ClassicGroup, ClassicGroupState, DescribedGroup, DescribedMember},
+    error::GroupError,
+    group::Group,
+    group_type::GroupType,
+    listed_group::ListedGroup,
+    outcome::Outcome,
+    owned_partition::OwnedPartition,
+    reply::{Awaiting, JoinMember, JoinReply, JoinToken, LeaveReply, LeaveResult, Reply, SyncReply, SyncToken},
+    request::{CommitRequest, HeartbeatRequest, JoinRequest, LeaveRequest, LeavingMember, Protocol, SyncRequest},
+    settings::Settings,
+    stored::{
+        StoredClassicGroup, StoredClassicMember, StoredClassicProtocol, StoredClassicState, StoredError, StoredGroup,
+    },
+    time::Millis,
+};

@@ -1,15 +1,29 @@
-//! Answers, in the shape of the newest version.
+//! Answers, in the shape of the newest version, and the requests that wait for theirs.
 
 use bytes::Bytes;
 
-use crate::GroupError;
+use crate::error::GroupError;
 
-/// The answer to a request that was given a [`Token`](crate::Token).
+/// The caller's handle of a JoinGroup that waits. Never used twice for one group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JoinToken(pub u64);
+
+/// The caller's handle of a SyncGroup that waits. Never used twice for one group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SyncToken(pub u64);
+
+/// A request that waits for its reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaiting {
+    Join(JoinToken),
+    Sync(SyncToken),
+}
+
+/// The reply to a request that waited. Every other request is answered by what the event returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    Join(JoinReply),
-    Sync(SyncReply),
-    Leave(LeaveReply),
+    Join(JoinToken, JoinReply),
+    Sync(SyncToken, SyncReply),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +74,19 @@ pub struct SyncReply {
 }
 
 impl SyncReply {
+    pub(crate) fn assigned(
+        protocol_type: &Option<String>,
+        protocol_name: &Option<String>,
+        assignment: &Bytes,
+    ) -> SyncReply {
+        SyncReply {
+            error: None,
+            protocol_type: protocol_type.clone(),
+            protocol_name: protocol_name.clone(),
+            assignment: assignment.clone(),
+        }
+    }
+
     pub fn error(error: GroupError) -> SyncReply {
         SyncReply { error: Some(error), protocol_type: None, protocol_name: None, assignment: Bytes::new() }
     }

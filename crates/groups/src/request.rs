@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{GroupError, Settings};
+use crate::{error::GroupError, settings::Settings};
 
 /// A protocol (an assignor, for consumers) that a member offers, with its opaque metadata (the subscription).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub struct LeavingMember {
     pub instance_id: Option<String>,
 }
 
-/// Who commits offsets: OffsetCommit 2–9, TxnOffsetCommit 0–4.
+/// The member that commits offsets: OffsetCommit 2–9, TxnOffsetCommit 0–4.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitRequest {
     /// Empty: not a member (an administrator, or a consumer with assigned partitions).

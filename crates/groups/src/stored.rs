@@ -1,103 +1,106 @@
-//! The form of a group that survives: JSON with a version. `testdata/stored/` holds a file of every version.
+//! The form of a group that survives: JSON that names the type of the group and the version of that type's form.
+//! `testdata/stored/` holds a file of every form that a gateway has ever written.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+mod classic;
+
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::Millis;
-
-/// The version that is written. Older ones are read as well.
-const VERSION: u32 = 1;
+pub(crate) use self::classic::VERSION as CLASSIC_VERSION;
+pub use self::classic::{StoredClassicGroup, StoredClassicMember, StoredClassicProtocol, StoredClassicState};
+use crate::{group_type::GroupType, owned_partition::OwnedPartition, time::Millis};
 
 /// A completed generation, or an empty group.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredGroup {
-    pub(crate) version: u32,
-    pub state: StoredState,
-    /// When the state was entered; the retention of the offsets of an empty group counts from it.
-    pub state_since: Millis,
-    pub generation: i32,
-    pub protocol_type: Option<String>,
-    pub protocol_name: Option<String>,
-    pub leader: Option<String>,
-    pub members: Vec<StoredMember>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StoredState {
-    Empty,
-    /// The members know their generation, the assignment is not known yet.
-    CompletingRebalance,
-    Stable,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredMember {
-    pub member_id: String,
-    pub instance_id: Option<String>,
-    pub client_id: String,
-    pub client_host: String,
-    pub session_timeout_ms: i32,
-    pub rebalance_timeout_ms: i32,
-    pub protocols: Vec<StoredProtocol>,
-    #[serde(serialize_with = "to_base64", deserialize_with = "from_base64")]
-    pub assignment: Bytes,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredProtocol {
-    pub name: String,
-    #[serde(serialize_with = "to_base64", deserialize_with = "from_base64")]
-    pub metadata: Bytes,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type")]
+pub enum StoredGroup {
+    #[serde(rename = "classic")]
+    Classic(StoredClassicGroup),
 }
 
 #[derive(Debug, Error)]
 pub enum StoredError {
     #[error("stored group is malformed: {0}")]
     Malformed(#[from] serde_json::Error),
-    #[error("stored group has version {0}, this gateway reads up to {VERSION}")]
+    #[error("stored group is of type {0}, which this gateway does not know")]
+    UnknownType(String),
+    #[error("stored group has version {0}, which this gateway does not know")]
     TooNew(u32),
 }
 
-impl StoredGroup {
-    pub(crate) fn new(state: StoredState, state_since: Millis, generation: i32) -> StoredGroup {
-        StoredGroup {
-            version: VERSION,
-            state,
-            state_since,
-            generation,
-            protocol_type: None,
-            protocol_name: None,
-            leader: None,
-            members: Vec::new(),
-        }
-    }
+/// Read before the rest, which need not have the fields of any form that is known here.
+#[derive(Deserialize)]
+struct Head {
+    /// Absent in what the first gateways wrote, which knew classic groups only.
+    #[serde(rename = "type")]
+    group_type: Option<String>,
+    version: u32,
+}
 
+impl StoredGroup {
+    /// # Errors
+    /// As `serde_json`, to which these types give no reason.
     pub fn to_json(&self) -> Result<String, StoredError> {
         Ok(serde_json::to_string(self)?)
     }
 
+    /// # Errors
+    /// When this is no group, or one that only a newer gateway knows how to read.
     pub fn from_json(json: &str) -> Result<StoredGroup, StoredError> {
-        #[derive(Deserialize)]
-        struct Head {
-            version: u32,
-        }
-        // The version first: a newer form need not have the fields of this one.
         let head: Head = serde_json::from_str(json)?;
-        if head.version > VERSION {
+        let group_type = head.group_type.unwrap_or_else(|| GroupType::Classic.name().to_owned());
+        if group_type != GroupType::Classic.name() {
+            return Err(StoredError::UnknownType(group_type));
+        }
+        if head.version > CLASSIC_VERSION {
             return Err(StoredError::TooNew(head.version));
         }
-        Ok(serde_json::from_str(json)?)
+        Ok(StoredGroup::Classic(serde_json::from_str(json)?))
     }
-}
 
-fn to_base64<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&STANDARD.encode(bytes))
-}
+    pub fn group_type(&self) -> GroupType {
+        match self {
+            StoredGroup::Classic(_) => GroupType::Classic,
+        }
+    }
 
-fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    STANDARD.decode(text).map(Bytes::from).map_err(serde::de::Error::custom)
+    pub fn generation(&self) -> i32 {
+        match self {
+            StoredGroup::Classic(group) => group.generation,
+        }
+    }
+
+    /// "" when no member ever joined.
+    pub fn protocol_type(&self) -> &str {
+        match self {
+            StoredGroup::Classic(group) => group.protocol_type.as_deref().unwrap_or_default(),
+        }
+    }
+
+    pub fn has_members(&self) -> bool {
+        match self {
+            StoredGroup::Classic(group) => !group.members.is_empty(),
+        }
+    }
+
+    /// When the state was entered; the retention of the offsets of an empty group counts from it.
+    pub fn state_since(&self) -> Millis {
+        match self {
+            StoredGroup::Classic(group) => group.state_since,
+        }
+    }
+
+    /// The members know which partitions they own.
+    pub fn is_assigned(&self) -> bool {
+        match self {
+            StoredGroup::Classic(group) => group.state == StoredClassicState::Stable,
+        }
+    }
+
+    /// Empty unless the members know their assignment.
+    pub fn owned_partitions(&self) -> Vec<OwnedPartition> {
+        match self {
+            StoredGroup::Classic(group) => group.owned_partitions(),
+        }
+    }
 }

@@ -36,7 +36,7 @@ pub async fn handle(
         _ => vec![LeavingMember { member_id: request.member_id.to_string(), instance_id: None }],
     };
     let leave = LeaveRequest { members };
-    let reply = ctx.shared.coordinator.leave(&ctx.disconnected, &request.group_id, leave).await?;
+    let reply = ctx.shared.coordinator.leave(&request.group_id, leave).await?;
     if version < BATCHED {
         let code = group_error_or_none(reply.single_error());
         return Ok(LeaveGroupResponse::default().with_error_code(code.code()));

@@ -3,7 +3,6 @@
 //! Groups that only have offsets, also those of pgQueue's clients, are `Empty`. Filters: states from
 //! v4 on, types from v5 on, without regard to case (`GroupCoordinatorService.listGroups`).
 
-use groups::State;
 use kafka_protocol::{
     messages::{GroupId, ListGroupsRequest, ListGroupsResponse, list_groups_response::ListedGroup},
     protocol::StrBytes,
@@ -17,8 +16,6 @@ use crate::{context::RequestContext, error::ApiError};
 const STATES: i16 = 4;
 /// First version with types.
 const TYPES: i16 = 5;
-/// The one type there is.
-const CLASSIC: &str = "classic";
 
 pub async fn handle(
     ctx: &RequestContext,
@@ -26,13 +23,9 @@ pub async fn handle(
     request: &ListGroupsRequest,
 ) -> Result<ListGroupsResponse, ApiError> {
     let states: Vec<String> = request.states_filter.iter().map(ToString::to_string).collect();
-    let types = &request.types_filter;
-    let mut groups = Vec::new();
-    if types.is_empty() || types.iter().any(|name| name.eq_ignore_ascii_case(CLASSIC)) {
-        let all = ctx.shared.coordinator.list().await?;
-        groups.extend(all.into_iter().filter(|(_, state, _)| state.passes(&states)));
-    }
-    let groups = groups.into_iter().map(|(id, state, protocol_type)| listed(version, id, state, protocol_type));
+    let types: Vec<String> = request.types_filter.iter().map(ToString::to_string).collect();
+    let all = ctx.shared.coordinator.list().await?;
+    let groups = all.into_iter().filter(|group| group.passes(&states, &types)).map(|group| listed(version, group));
     Ok(ListGroupsResponse::default().with_groups(groups.collect()))
 }
 
@@ -40,13 +33,15 @@ pub fn error_response(_version: i16, _request: &ListGroupsRequest, code: ErrorCo
     ListGroupsResponse::default().with_error_code(code.code())
 }
 
-fn listed(version: i16, id: String, state: State, protocol_type: String) -> ListedGroup {
-    let mut group = ListedGroup::default().with_group_id(GroupId(text(id))).with_protocol_type(text(protocol_type));
+fn listed(version: i16, group: groups::ListedGroup) -> ListedGroup {
+    let mut listed = ListedGroup::default()
+        .with_group_id(GroupId(text(group.group_id)))
+        .with_protocol_type(text(group.protocol_type));
     if version >= STATES {
-        group.group_state = StrBytes::from_static_str(state.name());
+        listed.group_state = StrBytes::from_static_str(group.state);
     }
     if version >= TYPES {
-        group.group_type = StrBytes::from_static_str(CLASSIC);
+        listed.group_type = StrBytes::from_static_str(group.group_type.name());
     }
-    group
+    listed
 }

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use groups::{DescribedGroup, GroupError, State, absent};
+use groups::{DescribedGroup, GroupError, GroupType, ListedGroup, absent};
 use store::DeletedGroup;
 use wire::ErrorCode;
 
-use super::{Cell, Coordinator, Held, Known, answer, code};
+use super::{Cell, Coordinator, Held, Known, code};
 use crate::error::ApiError;
 
 impl Coordinator {
@@ -21,41 +21,36 @@ impl Coordinator {
             self.release(held);
             return Ok((described, None));
         }
-        let (mut described, error) = absent::describe(version, group_id);
-        if self.has_offsets(group_id).await? {
-            described.state = State::Empty;
-            return Ok((described, None));
-        }
-        Ok((described, error))
+        Ok(absent::describe(version, group_id, self.has_offsets(group_id).await?))
     }
 
-    /// ListGroups: id, state and protocol type of each group that is coordinated here.
-    pub(crate) async fn list(self: &Arc<Self>) -> Result<Vec<(String, State, String)>, ApiError> {
+    /// ListGroups: the groups that are coordinated here.
+    pub(crate) async fn list(self: &Arc<Self>) -> Result<Vec<ListedGroup>, ApiError> {
         if self.tenure().is_loading() {
             return Err(ApiError::Code(ErrorCode::CoordinatorLoadInProgress));
         }
         let stored = self.store.groups_with_offsets().await?;
         let mut listed = BTreeMap::new();
         for group_id in stored.into_iter().filter(|group_id| self.slot_of(group_id).is_ok()) {
-            listed.insert(group_id, (State::Empty, String::new()));
+            let simple = ListedGroup::empty(&group_id, GroupType::Classic, "");
+            listed.insert(group_id, simple);
         }
         for cell in self.idle_and_active(&mut listed) {
             let active = cell.active.lock().await;
             if !active.is_dropped {
-                let entry = (active.group.state(), active.group.protocol_type().to_owned());
-                listed.insert(cell.id.clone(), entry);
+                listed.insert(cell.id.clone(), active.group.list());
             }
         }
-        Ok(listed.into_iter().map(|(id, (state, protocol_type))| (id, state, protocol_type)).collect())
+        Ok(listed.into_values().collect())
     }
 
-    fn idle_and_active(&self, listed: &mut BTreeMap<String, (State, String)>) -> Vec<Arc<Cell>> {
+    fn idle_and_active(&self, listed: &mut BTreeMap<String, ListedGroup>) -> Vec<Arc<Cell>> {
         let mut cells = Vec::new();
         for (id, known) in self.groups().iter() {
             match known {
                 Known::Idle(stored) => {
-                    let protocol_type = stored.protocol_type.clone().unwrap_or_default();
-                    listed.insert(id.clone(), (State::Empty, protocol_type));
+                    let empty = ListedGroup::empty(id, stored.group_type(), stored.protocol_type());
+                    listed.insert(id.clone(), empty);
                 }
                 Known::Active(cell) => cells.push(cell.clone()),
             }
@@ -78,8 +73,8 @@ impl Coordinator {
         let Some(DeletedGroup { had_state, offsets }) = self.store.delete_group(&held.cell.id, held.slot).await? else {
             return Err(ApiError::Code(ErrorCode::NotCoordinator));
         };
-        let outcome = held.active.group.close(GroupError::CoordinatorNotAvailable);
-        answer(held, outcome);
+        let replies = held.active.group.close(GroupError::CoordinatorNotAvailable);
+        held.active.waiting.answer(replies);
         if held.is_known || had_state || offsets > 0 { Ok(()) } else { Err(code(absent::delete())) }
     }
 }

@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{error, info, warn};
 use wire::ErrorCode;
 
-use super::{Cell, Coordinator, Held, Known, answer};
+use super::{Cell, Coordinator, Held, Known};
 
 /// What is known of slots and gateways.
 #[derive(Debug, Default)]
@@ -279,7 +279,7 @@ impl Coordinator {
     }
 
     fn insert_loaded(&self, group_id: &str, stored: StoredGroup) -> Option<Arc<Cell>> {
-        if stored.members.is_empty() {
+        if !stored.has_members() {
             self.groups().insert(group_id.to_owned(), Known::Idle(stored));
             return None;
         }
@@ -351,8 +351,8 @@ impl Coordinator {
         for (slot, cell) in groups {
             let active = cell.active.clone().lock_owned().await;
             let mut held = Held { cell, active, slot: SlotLease { slot, fencing: -1 }, is_known: true };
-            let outcome = held.active.group.close(GroupError::NotCoordinator);
-            answer(&mut held, outcome);
+            let replies = held.active.group.close(GroupError::NotCoordinator);
+            held.active.waiting.answer(replies);
             held.active.is_dropped = true;
             held.cell.wake.send_replace(super::Wake::Ended);
         }

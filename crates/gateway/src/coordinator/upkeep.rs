@@ -8,12 +8,12 @@ use std::{
     time::Duration,
 };
 
-use groups::{CONSUMER_PROTOCOL_TYPE, State, StoredGroup, StoredState};
+use groups::{OwnedPartition, StoredGroup};
 use store::{LiveGroup, PartitionHold, PartitionKey, Registration, SlotLease, StoreError};
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
-use super::{Cell, Coordinator, Known, assignment::assigned_partitions};
+use super::{Cell, Coordinator, Known};
 
 /// A registration is written again after it.
 const REGISTRATION_AGE: Duration = Duration::from_secs(60);
@@ -28,14 +28,17 @@ pub(crate) struct Kept {
     renewal: Option<Instant>,
 }
 
-/// A partition that a member owns.
+/// A partition that a member of a group owns.
 #[derive(Debug, Clone)]
 struct Owned {
     group: String,
-    member_id: String,
-    session_timeout: Duration,
-    topic: String,
-    partition: i32,
+    partition: OwnedPartition,
+}
+
+impl Owned {
+    fn topic_partition(&self) -> (&str, i32) {
+        (&self.partition.topic, self.partition.partition)
+    }
 }
 
 impl Coordinator {
@@ -54,16 +57,14 @@ impl Coordinator {
         for cell in self.active_cells() {
             let active = cell.active.lock().await;
             let Some(saved) = active.saved.as_ref().filter(|_| !active.is_dropped) else { continue };
-            if saved.state == StoredState::Stable {
-                owned.extend(owned_by(&cell.id, saved));
-            }
+            owned.extend(owned_by(&cell.id, saved));
         }
         let partitions = match owned.as_slice() {
             [] => HashMap::new(),
             owned => self.partition_keys(owned).await?,
         };
         let of_members = owned.iter().filter_map(|owned| {
-            let key = partitions.get(&(owned.topic.as_str(), owned.partition))?;
+            let key = partitions.get(&owned.topic_partition())?;
             Some(Registration { group: owned.group.clone(), topic_id: key.topic_id })
         });
         wanted.extend(of_members);
@@ -85,10 +86,7 @@ impl Coordinator {
 
     /// Keeps pgQueue's workers of the group off what a new generation assigns to its members.
     pub(super) async fn hold_assigned(&self, group_id: &str, stored: &StoredGroup) -> Result<(), StoreError> {
-        if stored.state != StoredState::Stable {
-            return Ok(());
-        }
-        let owned = owned_by(group_id, stored);
+        let owned: Vec<Owned> = owned_by(group_id, stored).collect();
         if owned.is_empty() {
             return Ok(());
         }
@@ -107,15 +105,16 @@ impl Coordinator {
         &self,
         owned: &'a [Owned],
     ) -> Result<HashMap<(&'a str, i32), PartitionKey>, StoreError> {
-        let names: BTreeSet<&str> = owned.iter().map(|owned| owned.topic.as_str()).collect();
+        let names: BTreeSet<&str> = owned.iter().map(|owned| owned.topic_partition().0).collect();
         let names: Vec<&str> = names.into_iter().collect();
         let topics = self.store.topics(&names).await?;
         let found: BTreeMap<&str, _> =
             names.into_iter().zip(topics).filter_map(|(name, topic)| Some((name, topic?))).collect();
         let key = |owned: &'a Owned| {
-            let topic = found.get(owned.topic.as_str())?;
-            let exists = (0..topic.partition_count).contains(&owned.partition);
-            exists.then(|| ((owned.topic.as_str(), owned.partition), PartitionKey::new(topic.id, owned.partition)))
+            let (name, partition) = owned.topic_partition();
+            let topic = found.get(name)?;
+            let exists = (0..topic.partition_count).contains(&partition);
+            exists.then(|| ((name, partition), PartitionKey::new(topic.id, partition)))
         };
         Ok(owned.iter().filter_map(key).collect())
     }
@@ -128,11 +127,12 @@ impl Coordinator {
         partitions: &HashMap<(&'a str, i32), PartitionKey>,
     ) -> Vec<PartitionHold<'a>> {
         let hold = |owned: &'a Owned| {
+            let session_timeout = Duration::from_millis(owned.partition.session_timeout_ms.unsigned_abs().into());
             Some(PartitionHold {
                 group: &owned.group,
-                member_id: &owned.member_id,
-                partition: *partitions.get(&(owned.topic.as_str(), owned.partition))?,
-                duration: owned.session_timeout + self.lease,
+                member_id: &owned.partition.member_id,
+                partition: *partitions.get(&owned.topic_partition())?,
+                duration: session_timeout + self.lease,
             })
         };
         owned.iter().filter_map(hold).collect()
@@ -151,7 +151,7 @@ impl Coordinator {
             .groups()
             .iter()
             .filter(|(id, known)| {
-                matches!(known, Known::Idle(stored) if stored.state_since < before) && !with_offsets.contains(*id)
+                matches!(known, Known::Idle(stored) if stored.state_since() < before) && !with_offsets.contains(*id)
             })
             .map(|(id, _)| id.clone())
             .collect();
@@ -176,7 +176,7 @@ impl Coordinator {
         for cell in self.active_cells() {
             let active = cell.active.lock().await;
             let group = &active.group;
-            if active.is_dropped || matches!(group.state(), State::Empty | State::Dead) {
+            if active.is_dropped || group.is_empty() {
                 continue;
             }
             let needed_topics = group.needed_topics().cloned();
@@ -195,22 +195,8 @@ impl Coordinator {
     }
 }
 
-fn owned_by(group_id: &str, stored: &StoredGroup) -> Vec<Owned> {
-    if stored.protocol_type.as_deref() != Some(CONSUMER_PROTOCOL_TYPE) {
-        return Vec::new();
-    }
-    let mut owned = Vec::new();
-    for member in stored.members.iter().filter(|member| !member.member_id.contains('\0')) {
-        let session_timeout = Duration::from_millis(member.session_timeout_ms.max(0).unsigned_abs().into());
-        for (topic, partitions) in assigned_partitions(&member.assignment).unwrap_or_default() {
-            owned.extend(partitions.into_iter().map(|partition| Owned {
-                group: group_id.to_owned(),
-                member_id: member.member_id.clone(),
-                session_timeout,
-                topic: topic.clone(),
-                partition,
-            }));
-        }
-    }
-    owned
+/// Without those of members whose leases Postgres cannot store.
+fn owned_by(group_id: &str, stored: &StoredGroup) -> impl Iterator<Item = Owned> {
+    let legible = stored.owned_partitions().into_iter().filter(|partition| !partition.member_id.contains('\0'));
+    legible.map(|partition| Owned { group: group_id.to_owned(), partition })
 }

@@ -1,15 +1,12 @@
-//! Who may commit offsets (OffsetCommit and TxnOffsetCommit).
+//! Which commits of offsets are let through (OffsetCommit and TxnOffsetCommit).
 
-use super::state::{Group, State};
-use crate::{CommitRequest, GroupError, Millis};
+use super::{group::ClassicGroup, state::ClassicGroupState as State};
+use crate::{error::GroupError, request::CommitRequest, time::Millis};
 
-impl Group {
-    /// Checks the member and refreshes its session. No event may come between the check and the writing of the
-    /// offsets that makes another generation.
-    ///
+impl ClassicGroup {
     /// Kafka: `ClassicGroup.validateOffsetCommit`. TxnOffsetCommit checks the member only when it names one, and is
     /// let through while the group rebalances.
-    pub fn check_commit(&mut self, now: Millis, request: &CommitRequest) -> Result<(), GroupError> {
+    pub(crate) fn check_commit(&mut self, now: Millis, request: &CommitRequest) -> Result<(), GroupError> {
         if self.state == State::Dead {
             return Err(GroupError::CoordinatorNotAvailable);
         }

@@ -1,11 +1,11 @@
 //! Heartbeat.
 
-use super::state::{Group, State};
-use crate::{GroupError, HeartbeatRequest, Millis};
+use super::{group::ClassicGroup, state::ClassicGroupState as State};
+use crate::{error::GroupError, request::HeartbeatRequest, time::Millis};
 
-impl Group {
-    /// Never changes anything that must be saved. REBALANCE_IN_PROGRESS keeps the session alive as well.
-    pub fn heartbeat(&mut self, now: Millis, request: &HeartbeatRequest) -> Result<(), GroupError> {
+impl ClassicGroup {
+    /// REBALANCE_IN_PROGRESS keeps the session alive as well.
+    pub(crate) fn heartbeat(&mut self, now: Millis, request: &HeartbeatRequest) -> Result<(), GroupError> {
         if self.state == State::Dead {
             return Err(GroupError::CoordinatorNotAvailable);
         }
@@ -15,13 +15,5 @@ impl Group {
         }
         self.refresh_session(now, &request.member_id);
         if self.state == State::PreparingRebalance { Err(GroupError::RebalanceInProgress) } else { Ok(()) }
-    }
-
-    /// A member with a parked request is alive by that, and has no session deadline to move.
-    pub(crate) fn refresh_session(&mut self, now: Millis, member_id: &str) {
-        let member = self.members.get_mut(member_id).filter(|member| member.parked.is_none());
-        if let Some(deadline) = member.map(|member| member.refresh(now)) {
-            self.wake_by(deadline);
-        }
     }
 }

@@ -1,12 +1,11 @@
-//! What holds after every event; the tests ask.
+//! What holds after every event.
 
-use super::member::Parked;
-use super::state::{Group, State};
+use super::{group::ClassicGroup, state::ClassicGroupState as State};
+use crate::reply::Awaiting;
 
-impl Group {
-    /// The first rule that is broken, if any. For tests: it looks at everything.
-    #[doc(hidden)]
-    pub fn broken_invariant(&self) -> Option<&'static str> {
+impl ClassicGroup {
+    /// The first rule that is broken, if any. Looks at every member: for assertions of debug builds.
+    pub(super) fn broken_invariant(&self) -> Option<&'static str> {
         let mut rules = [
             (self.every_member_has_a_timer(), "a member neither has a deadline nor waits for one of the group"),
             (self.wakes_up_in_time(), "wake_at is later than a deadline"),
@@ -20,17 +19,15 @@ impl Group {
     }
 
     fn every_member_has_a_timer(&self) -> bool {
-        self.members.values().all(|member| match member.parked {
+        self.members.values().all(|member| match member.awaiting {
             None => member.deadline.is_some(),
-            Some(Parked::Join(_)) => self.join_deadline.is_some() && member.is_new == member.deadline.is_some(),
-            Some(Parked::Sync(_)) => self.sync_deadline.is_some() && member.deadline.is_none(),
+            Some(Awaiting::Join(_)) => self.join_deadline.is_some() && member.is_new == member.deadline.is_some(),
+            Some(Awaiting::Sync(_)) => self.sync_deadline.is_some() && member.deadline.is_none(),
         })
     }
 
     fn wakes_up_in_time(&self) -> bool {
-        let mut exact = self.clone();
-        exact.recompute_wake_at();
-        exact.wake_at().is_none_or(|exact| self.wake_at().is_some_and(|wake_at| wake_at <= exact))
+        self.first_deadline().is_none_or(|first| self.wake_at().is_some_and(|wake_at| wake_at <= first))
     }
 
     fn static_members_agree(&self) -> bool {
@@ -52,9 +49,10 @@ impl Group {
     }
 
     fn state_fits(&self) -> bool {
-        let waits = |parked: fn(&Parked) -> bool| self.members.values().filter_map(|m| m.parked.as_ref()).any(parked);
-        let joins = waits(|parked| matches!(parked, Parked::Join(_)));
-        let syncs = waits(|parked| matches!(parked, Parked::Sync(_)));
+        let waits =
+            |parked: fn(&Awaiting) -> bool| self.members.values().filter_map(|m| m.awaiting.as_ref()).any(parked);
+        let joins = waits(|awaiting| matches!(awaiting, Awaiting::Join(_)));
+        let syncs = waits(|awaiting| matches!(awaiting, Awaiting::Sync(_)));
         let (join, sync) = (self.join_deadline.is_some(), self.sync_deadline.is_some());
         match self.state {
             State::Empty | State::Dead => self.members.is_empty() && !join && !sync,

@@ -1,20 +1,21 @@
 //! JoinGroup.
 //!
 //! Different from Apache Kafka: a request that a second one of the same member replaces is answered with
-//! REBALANCE_IN_PROGRESS (Kafka forgets it); when the group is full and a member is turned away, the others go on
-//! at once if they are complete (Kafka waits for the rebalance timeout); a static member that uses the id of a
+//! REBALANCE_IN_PROGRESS (Kafka forgets it); when the group is full and a member is turned away, the other
+//! members go on at once if they are complete (Kafka waits for the rebalance timeout); a static member that uses the id of a
 //! pending dynamic one is unknown (Kafka answers UNKNOWN_SERVER_ERROR).
 
-use std::collections::BTreeSet;
+use super::{group::ClassicGroup, member::Member, outcome::ClassicOutcome, state::ClassicGroupState as State};
+use crate::{
+    error::GroupError,
+    reply::{Awaiting, JoinMember, JoinReply, JoinToken},
+    request::JoinRequest,
+    time::Millis,
+};
 
-use super::member::{Member, Parked};
-use super::state::{Group, State, answer_parked};
-use crate::{GroupError, JoinMember, JoinReply, JoinRequest, Millis, Outcome, Protocol, Token};
-
-impl Group {
-    /// A member wants to be in the next generation. The reply often comes with a later event.
-    pub fn join(&mut self, now: Millis, token: Token, request: JoinRequest) -> Outcome {
-        let mut out = Outcome::default();
+impl ClassicGroup {
+    pub(crate) fn join(&mut self, now: Millis, token: JoinToken, request: JoinRequest) -> ClassicOutcome {
+        let mut out = ClassicOutcome::default();
         if let Err(error) = self.check_join(&request) {
             out.reply_join(token, JoinReply::error(&request.member_id, error));
         } else if !self.accepts(&request.member_id) {
@@ -34,15 +35,15 @@ impl Group {
         if self.state == State::Dead { Err(GroupError::CoordinatorNotAvailable) } else { Ok(()) }
     }
 
-    /// `group.max.size`. While members join, those who did count, so that a limit that was lowered turns away the
-    /// last ones (Kafka: `acceptJoiningMember`).
+    /// `group.max.size`. While members join, only those that have joined count, so that a limit that was lowered turns
+    /// away the last ones (Kafka: `acceptJoiningMember`).
     fn accepts(&self, member_id: &str) -> bool {
         let member = self.members.get(member_id);
         match self.state {
             State::Empty | State::Dead => true,
             State::PreparingRebalance => {
-                member.is_some_and(Member::awaits_join)
-                    || self.members.values().filter(|member| member.awaits_join()).count() < self.settings.max_size
+                member.is_some_and(Member::is_awaiting_join)
+                    || self.members.values().filter(|member| member.is_awaiting_join()).count() < self.settings.max_size
             }
             State::CompletingRebalance | State::Stable => {
                 member.is_some() || self.members.len() < self.settings.max_size
@@ -50,23 +51,13 @@ impl Group {
         }
     }
 
-    fn turn_away(&mut self, now: Millis, token: Token, member_id: &str, out: &mut Outcome) {
+    fn turn_away(&mut self, now: Millis, token: JoinToken, member_id: &str, out: &mut ClassicOutcome) {
         self.remove_member(member_id, GroupError::GroupMaxSizeReached, out);
         out.reply_join(token, JoinReply::error("", GroupError::GroupMaxSizeReached));
         self.maybe_complete_join(now, out);
     }
 
-    /// The protocol type is the group's, and one of the protocols is offered by all members (including, if it
-    /// rejoins, what this member offered before: so Kafka).
-    fn supports_protocols(&self, protocol_type: &str, protocols: &[Protocol]) -> bool {
-        if self.state == State::Empty {
-            return !protocol_type.is_empty() && !protocols.is_empty();
-        }
-        let by_all = |protocol: &Protocol| self.members.values().all(|member| member.supports(&protocol.name));
-        self.protocol_type.as_deref() == Some(protocol_type) && protocols.iter().any(by_all)
-    }
-
-    fn join_unknown(&mut self, now: Millis, token: Token, request: JoinRequest, out: &mut Outcome) {
+    fn join_unknown(&mut self, now: Millis, token: JoinToken, request: JoinRequest, out: &mut ClassicOutcome) {
         let member_id = request.new_member_id();
         if let Some(instance_id) = &request.instance_id {
             match self.static_members.get(instance_id).cloned() {
@@ -83,7 +74,7 @@ impl Group {
         }
     }
 
-    fn join_known(&mut self, now: Millis, token: Token, request: JoinRequest, out: &mut Outcome) {
+    fn join_known(&mut self, now: Millis, token: JoinToken, request: JoinRequest, out: &mut ClassicOutcome) {
         let member_id = request.member_id.clone();
         if request.instance_id.is_none() && self.pending_members.contains_key(&member_id) {
             return self.add_member(now, token, member_id, request, out);
@@ -108,7 +99,14 @@ impl Group {
         }
     }
 
-    fn add_member(&mut self, now: Millis, token: Token, member_id: String, request: JoinRequest, out: &mut Outcome) {
+    fn add_member(
+        &mut self,
+        now: Millis,
+        token: JoinToken,
+        member_id: String,
+        request: JoinRequest,
+        out: &mut ClassicOutcome,
+    ) {
         if self.state == State::PreparingRebalance && self.is_initial {
             self.new_member_added = true;
         }
@@ -122,25 +120,32 @@ impl Group {
         }
         let can_return = !request.member_id.is_empty() || request.instance_id.is_some();
         self.members.insert(member_id.clone(), Member::new(request, can_return));
-        self.park_join(now, token, &member_id, out);
+        self.await_join(now, token, &member_id, out);
         self.rebalance_or_complete_join(now, out);
     }
 
-    fn rejoin_member(&mut self, now: Millis, token: Token, member_id: &str, request: &JoinRequest, out: &mut Outcome) {
+    fn rejoin_member(
+        &mut self,
+        now: Millis,
+        token: JoinToken,
+        member_id: &str,
+        request: &JoinRequest,
+        out: &mut ClassicOutcome,
+    ) {
         if let Some(member) = self.members.get_mut(member_id) {
             member.update(request);
         }
-        self.park_join(now, token, member_id, out);
+        self.await_join(now, token, member_id, out);
         self.rebalance_or_complete_join(now, out);
     }
 
     /// A new member may wait only so long: it has no id to send heartbeats with, and a client that gave up and came
     /// back as another member would otherwise leave its predecessors behind.
-    pub(crate) fn park_join(&mut self, now: Millis, token: Token, member_id: &str, out: &mut Outcome) {
+    pub(super) fn await_join(&mut self, now: Millis, token: JoinToken, member_id: &str, out: &mut ClassicOutcome) {
         let new_member_deadline = now.saturating_add(self.settings.new_member_join_timeout_ms.into());
         let Some(member) = self.members.get_mut(member_id) else { return };
-        answer_parked(member, member_id, GroupError::RebalanceInProgress, out);
-        member.parked = Some(Parked::Join(token));
+        out.refuse_awaiting(member, member_id, GroupError::RebalanceInProgress);
+        member.awaiting = Some(Awaiting::Join(token));
         member.deadline = member.is_new.then_some(new_member_deadline);
         if member.is_new {
             self.wake_by(new_member_deadline);
@@ -148,7 +153,7 @@ impl Group {
     }
 
     /// The answer to a member of the current generation; only the leader gets the list.
-    pub(crate) fn current_generation(&self, member_id: &str) -> JoinReply {
+    pub(super) fn current_generation(&self, member_id: &str) -> JoinReply {
         JoinReply {
             error: None,
             generation: self.generation,
@@ -169,18 +174,5 @@ impl Group {
             metadata: member.metadata(protocol),
         };
         self.members.iter().map(member).collect()
-    }
-
-    /// Of the protocols that all members offer, the one most of them like best; the leader's vote breaks a tie
-    /// (Kafka leaves that to the order of a hash map). `None` without members.
-    pub(crate) fn select_protocol(&self) -> Option<String> {
-        let first = self.leader.as_ref().and_then(|leader| self.members.get(leader))?;
-        let names = first.protocols.iter().map(|protocol| protocol.name.as_str());
-        let candidates: BTreeSet<&str> =
-            names.filter(|name| self.members.values().all(|member| member.supports(name))).collect();
-        let votes = |name: &str| self.members.values().filter(|m| m.vote(&candidates) == Some(name)).count();
-        // The last of equal maxima wins, so the leader's favourite comes last.
-        let by_preference = first.protocols.iter().rev().map(|protocol| protocol.name.as_str());
-        by_preference.filter(|name| candidates.contains(name)).max_by_key(|name| votes(name)).map(str::to_owned)
     }
 }

@@ -3,16 +3,20 @@
 //! Different from Apache Kafka: a member that leaves while its SyncGroup waits has it answered (Kafka forgets it),
 //! and a member id that was given out but never joined leaves without a rebalance.
 
-use super::state::{Group, State};
-use crate::{GroupError, LeaveReply, LeaveRequest, LeaveResult, LeavingMember, Millis, Outcome, Reply, Token};
+use super::{group::ClassicGroup, outcome::ClassicOutcome, state::ClassicGroupState as State};
+use crate::{
+    error::GroupError,
+    reply::{LeaveReply, LeaveResult},
+    request::{LeaveRequest, LeavingMember},
+    time::Millis,
+};
 
-impl Group {
-    pub fn leave(&mut self, now: Millis, token: Token, request: LeaveRequest) -> Outcome {
-        let mut out = Outcome::default();
+impl ClassicGroup {
+    pub(crate) fn leave(&mut self, now: Millis, request: LeaveRequest) -> (LeaveReply, ClassicOutcome) {
+        let mut out = ClassicOutcome::default();
         if self.state == State::Dead {
             let reply = LeaveReply { error: Some(GroupError::CoordinatorNotAvailable), members: Vec::new() };
-            out.replies.push((token, Reply::Leave(reply)));
-            return self.finish(out);
+            return (reply, self.finish(out));
         }
         let size = self.members.len();
         let mut members = Vec::with_capacity(request.members.len());
@@ -20,21 +24,19 @@ impl Group {
             let error = self.remove_leaving(&member_id, instance_id.as_deref(), &mut out).err();
             members.push(LeaveResult { member_id, instance_id, error });
         }
-        // Before the generation: it is true also if that cannot be saved now.
-        out.replies.push((token, Reply::Leave(LeaveReply { error: None, members })));
         if self.members.len() < size {
             self.rebalance_or_complete_join(now, &mut out);
         } else {
             self.maybe_complete_join(now, &mut out);
         }
-        self.finish(out)
+        (LeaveReply { error: None, members }, self.finish(out))
     }
 
     fn remove_leaving(
         &mut self,
         member_id: &str,
         instance_id: Option<&str>,
-        out: &mut Outcome,
+        out: &mut ClassicOutcome,
     ) -> Result<(), GroupError> {
         let member_id = if member_id.is_empty() {
             let current = instance_id.and_then(|instance_id| self.static_members.get(instance_id));

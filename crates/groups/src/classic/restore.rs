@@ -1,15 +1,16 @@
 //! To the stored form and back.
 
-use super::member::Member;
-use super::state::{Group, State};
-use crate::stored::StoredProtocol;
-use crate::{Millis, Outcome, Protocol, Settings, StoredGroup, StoredMember, StoredState};
+use super::{group::ClassicGroup, member::Member, outcome::ClassicOutcome, state::ClassicGroupState as State};
+use crate::{
+    request::Protocol,
+    settings::Settings,
+    stored::{CLASSIC_VERSION, StoredClassicGroup, StoredClassicMember, StoredClassicProtocol, StoredClassicState},
+    time::Millis,
+};
 
-impl Group {
-    /// Goes on from what was saved last: same generation, members and assignment; every member has its whole
-    /// session timeout to be heard of. Ask [`Group::wake_at`] for the first wake-up.
-    pub fn restore(id: impl Into<String>, settings: &Settings, stored: StoredGroup, now: Millis) -> Group {
-        let mut group = Group::new(id, settings, stored.state_since);
+impl ClassicGroup {
+    pub(crate) fn restore(id: &str, settings: &Settings, stored: StoredClassicGroup, now: Millis) -> ClassicGroup {
+        let mut group = ClassicGroup::new(id, settings, stored.state_since);
         group.generation = stored.generation;
         group.protocol_type = stored.protocol_type;
         group.protocol_name = stored.protocol_name;
@@ -26,16 +27,17 @@ impl Group {
         group.subscribed_topics = group.compute_subscribed_topics();
         group.state = match stored.state {
             _ if group.members.is_empty() => State::Empty,
-            StoredState::CompletingRebalance => State::CompletingRebalance,
-            StoredState::Stable | StoredState::Empty => State::Stable,
+            StoredClassicState::CompletingRebalance => State::CompletingRebalance,
+            StoredClassicState::Stable | StoredClassicState::Empty => State::Stable,
         };
         if group.state == State::CompletingRebalance {
             group.pending_sync = group.members.keys().cloned().collect();
             group.expect_syncs(now);
         }
         if group.members.len() > settings.max_size {
-            // The limit was lowered: joining again sorts it out. Nobody waits, so there is nothing to answer or save.
-            let mut out = Outcome::default();
+            // The limit was lowered: joining again sorts it out. No request waits, so there is nothing to answer
+            // or save.
+            let mut out = ClassicOutcome::default();
             group.prepare_rebalance(now, &mut out);
         }
         group.recompute_wake_at();
@@ -43,25 +45,28 @@ impl Group {
     }
 
     /// Of a generation (CompletingRebalance or Stable) or of an empty group.
-    pub(crate) fn stored(&self) -> StoredGroup {
+    pub(super) fn stored(&self) -> StoredClassicGroup {
         let state = match self.state {
-            State::Stable => StoredState::Stable,
-            State::Empty | State::Dead => StoredState::Empty,
-            State::PreparingRebalance | State::CompletingRebalance => StoredState::CompletingRebalance,
+            State::Stable => StoredClassicState::Stable,
+            State::Empty | State::Dead => StoredClassicState::Empty,
+            State::PreparingRebalance | State::CompletingRebalance => StoredClassicState::CompletingRebalance,
         };
-        StoredGroup {
+        StoredClassicGroup {
+            version: CLASSIC_VERSION,
+            state,
+            state_since: self.state_since,
+            generation: self.generation,
             protocol_type: self.protocol_type.clone(),
             protocol_name: self.protocol_name.clone(),
             leader: self.leader.clone(),
             members: self.members.iter().map(|(member_id, member)| store_member(member_id, member)).collect(),
-            ..StoredGroup::new(state, self.state_since, self.generation)
         }
     }
 }
 
-fn store_member(member_id: &str, member: &Member) -> StoredMember {
-    let protocol = |own: &Protocol| StoredProtocol { name: own.name.clone(), metadata: own.metadata.clone() };
-    StoredMember {
+fn store_member(member_id: &str, member: &Member) -> StoredClassicMember {
+    let protocol = |own: &Protocol| StoredClassicProtocol { name: own.name.clone(), metadata: own.metadata.clone() };
+    StoredClassicMember {
         member_id: member_id.to_owned(),
         instance_id: member.instance_id.clone(),
         client_id: member.client_id.clone(),
@@ -73,8 +78,8 @@ fn store_member(member_id: &str, member: &Member) -> StoredMember {
     }
 }
 
-fn restore_member(stored: StoredMember, now: Millis) -> Member {
-    let protocol = |stored: StoredProtocol| Protocol { name: stored.name, metadata: stored.metadata };
+fn restore_member(stored: StoredClassicMember, now: Millis) -> Member {
+    let protocol = |stored: StoredClassicProtocol| Protocol { name: stored.name, metadata: stored.metadata };
     let mut member = Member {
         instance_id: stored.instance_id,
         client_id: stored.client_id,
@@ -83,11 +88,11 @@ fn restore_member(stored: StoredMember, now: Millis) -> Member {
         rebalance_timeout_ms: stored.rebalance_timeout_ms.max(0),
         protocols: stored.protocols.into_iter().map(protocol).collect(),
         assignment: stored.assignment,
-        parked: None,
+        awaiting: None,
         is_new: false,
         can_return: true,
         deadline: None,
     };
-    member.refresh(now);
+    member.start_session(now);
     member
 }

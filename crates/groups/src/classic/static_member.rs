@@ -3,48 +3,56 @@
 //! Different from Apache Kafka: client id and host are the new process's as well, and a SyncGroup that was still
 //! due is then due from the new member id.
 
-use super::state::{Group, State, answer_parked};
-use crate::outcome::{AfterUndo, Undo};
-use crate::{GroupError, JoinReply, JoinRequest, Millis, Outcome, Token};
+use super::{
+    group::ClassicGroup,
+    outcome::{AfterUndo, ClassicOutcome, ClassicSave, ClassicUndo},
+    state::ClassicGroupState as State,
+};
+use crate::{
+    error::GroupError,
+    reply::{JoinReply, JoinToken},
+    request::JoinRequest,
+    time::Millis,
+};
 
-impl Group {
+impl ClassicGroup {
     /// Kafka: `updateStaticMemberThenRebalanceOrCompleteJoin`.
-    pub(crate) fn replace_static_member(
+    pub(super) fn replace_static_member(
         &mut self,
         now: Millis,
-        token: Token,
+        token: JoinToken,
         old_id: &str,
         new_id: String,
         request: JoinRequest,
-        out: &mut Outcome,
+        out: &mut ClassicOutcome,
     ) {
         let before = (self.state == State::Stable).then(|| Box::new(self.clone()));
         let old_leader = self.leader.clone().unwrap_or_default();
         self.take_over(old_id, &new_id, &request, out);
-        match self.state {
-            State::Stable if self.select_protocol() == self.protocol_name => {
+        match (self.state, before) {
+            (State::Stable, Some(before)) if self.select_protocol() == self.protocol_name => {
+                let keep = out.replies.len();
                 self.answer_without_rebalance(now, token, &new_id, old_leader, &request, out);
-                out.save = Some(self.stored());
-                let keep = out.replies.len() - 1;
-                out.undo = before.map(|before| Undo { before, keep, then: AfterUndo::RefuseJoin(token) });
+                let undo = ClassicUndo { before, keep, then: AfterUndo::RefuseJoin(token) };
+                out.save = Some(ClassicSave { group: self.stored(), undo });
             }
             // In CompletingRebalance the leader may already assign to the old id, and the new one would get nothing.
-            State::Stable | State::CompletingRebalance => {
-                self.park_join(now, token, &new_id, out);
+            (State::Stable | State::CompletingRebalance, _) => {
+                self.await_join(now, token, &new_id, out);
                 self.prepare_rebalance(now, out);
             }
-            State::PreparingRebalance | State::Empty | State::Dead => {
-                self.park_join(now, token, &new_id, out);
+            (State::PreparingRebalance | State::Empty | State::Dead, _) => {
+                self.await_join(now, token, &new_id, out);
                 self.maybe_complete_join(now, out);
             }
         }
     }
 
-    /// The new id steps into the place of the old one, with the assignment; whoever waits under the old id is
-    /// fenced.
-    fn take_over(&mut self, old_id: &str, new_id: &str, request: &JoinRequest, out: &mut Outcome) {
+    /// The new id steps into the place of the old one, with the assignment; a request that waits under the old
+    /// id is fenced.
+    fn take_over(&mut self, old_id: &str, new_id: &str, request: &JoinRequest, out: &mut ClassicOutcome) {
         let Some(mut member) = self.members.remove(old_id) else { return };
-        answer_parked(&mut member, old_id, GroupError::FencedInstanceId, out);
+        out.refuse_awaiting(&mut member, old_id, GroupError::FencedInstanceId);
         member.update(request);
         member.client_id.clone_from(&request.client_id);
         member.client_host.clone_from(&request.client_host);
@@ -68,16 +76,14 @@ impl Group {
     fn answer_without_rebalance(
         &mut self,
         now: Millis,
-        token: Token,
+        token: JoinToken,
         new_id: &str,
         old_leader: String,
         request: &JoinRequest,
-        out: &mut Outcome,
+        out: &mut ClassicOutcome,
     ) {
         self.subscribed_topics = self.compute_subscribed_topics();
-        if let Some(deadline) = self.members.get_mut(new_id).map(|member| member.refresh(now)) {
-            self.wake_by(deadline);
-        }
+        self.start_session(now, new_id);
         let mut reply: JoinReply = self.current_generation(new_id);
         if request.supports_skipping_assignment() {
             reply.skip_assignment = self.is_leader(new_id);

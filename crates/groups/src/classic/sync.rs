@@ -1,27 +1,36 @@
-//! SyncGroup: the leader hands the assignments in, the others wait for theirs.
+//! SyncGroup: the leader hands the assignments in, the other members wait for theirs.
 
 use std::collections::HashMap;
 
 use bytes::Bytes;
 
-use super::member::{Member, Parked};
-use super::state::{Group, State, answer_parked};
-use crate::outcome::{AfterUndo, Undo};
-use crate::{GroupError, Millis, Outcome, SyncReply, SyncRequest, Token};
+use super::{
+    group::ClassicGroup,
+    member::Member,
+    outcome::{AfterUndo, ClassicOutcome, ClassicSave, ClassicUndo},
+    state::ClassicGroupState as State,
+};
+use crate::{
+    error::GroupError,
+    reply::{Awaiting, SyncReply, SyncToken},
+    request::SyncRequest,
+    time::Millis,
+};
 
-impl Group {
-    pub fn sync(&mut self, now: Millis, token: Token, request: SyncRequest) -> Outcome {
-        let mut out = Outcome::default();
+impl ClassicGroup {
+    pub(crate) fn sync(&mut self, now: Millis, token: SyncToken, request: SyncRequest) -> ClassicOutcome {
+        let mut out = ClassicOutcome::default();
         match self.check_sync(&request) {
             Err(error) => out.reply_sync(token, SyncReply::error(error)),
             Ok(()) if self.state == State::Stable => {
                 self.note_sync(&request.member_id);
-                if let Some(member) = self.members.get(&request.member_id) {
-                    out.reply_sync(token, self.assignment_of(member));
+                if let Some(Member { assignment, .. }) = self.members.get(&request.member_id) {
+                    let reply = SyncReply::assigned(&self.protocol_type, &self.protocol_name, assignment);
+                    out.reply_sync(token, reply);
                 }
             }
             Ok(()) if self.is_leader(&request.member_id) => self.assign(now, token, request, &mut out),
-            Ok(()) => self.park_sync(token, &request.member_id, &mut out),
+            Ok(()) => self.await_sync(token, &request.member_id, &mut out),
         }
         self.finish(out)
     }
@@ -47,17 +56,17 @@ impl Group {
     }
 
     /// The waiting ends with the leader's SyncGroup or, by `sync_deadline`, without it.
-    fn park_sync(&mut self, token: Token, member_id: &str, out: &mut Outcome) {
+    fn await_sync(&mut self, token: SyncToken, member_id: &str, out: &mut ClassicOutcome) {
         self.note_sync(member_id);
         if let Some(member) = self.members.get_mut(member_id) {
-            answer_parked(member, member_id, GroupError::RebalanceInProgress, out);
-            member.parked = Some(Parked::Sync(token));
+            out.refuse_awaiting(member, member_id, GroupError::RebalanceInProgress);
+            member.awaiting = Some(Awaiting::Sync(token));
             member.deadline = None;
         }
     }
 
     /// Members that the leader left out get an empty assignment, ids that are no members are ignored.
-    fn assign(&mut self, now: Millis, token: Token, request: SyncRequest, out: &mut Outcome) {
+    fn assign(&mut self, now: Millis, token: SyncToken, request: SyncRequest, out: &mut ClassicOutcome) {
         let before = Box::new(self.clone());
         let leader = request.member_id;
         self.note_sync(&leader);
@@ -67,41 +76,22 @@ impl Group {
         }
         self.enter(State::Stable, now);
         if let Some(member) = self.members.get_mut(&leader) {
-            member.parked = Some(Parked::Sync(token));
+            member.awaiting = Some(Awaiting::Sync(token));
         }
         self.answer_syncs(now, out);
-        out.save = Some(self.stored());
-        out.undo = Some(Undo { before, keep: 0, then: AfterUndo::RefuseSync(token) });
+        let undo = ClassicUndo { before, keep: 0, then: AfterUndo::RefuseSync(token) };
+        out.save = Some(ClassicSave { group: self.stored(), undo });
     }
 
-    fn answer_syncs(&mut self, now: Millis, out: &mut Outcome) {
+    fn answer_syncs(&mut self, now: Millis, out: &mut ClassicOutcome) {
         let (protocol_type, protocol_name) = (&self.protocol_type, &self.protocol_name);
-        let mut first_deadline = None;
         for member in self.members.values_mut() {
-            let Some(Parked::Sync(token)) = member.parked else { continue };
-            member.parked = None;
-            let deadline = member.refresh(now);
-            first_deadline = Some(first_deadline.map_or(deadline, |first: Millis| first.min(deadline)));
-            let reply = SyncReply {
-                error: None,
-                protocol_type: protocol_type.clone(),
-                protocol_name: protocol_name.clone(),
-                assignment: member.assignment.clone(),
-            };
-            out.reply_sync(token, reply);
+            let Some(Awaiting::Sync(token)) = member.awaiting else { continue };
+            member.awaiting = None;
+            member.start_session(now);
+            out.reply_sync(token, SyncReply::assigned(protocol_type, protocol_name, &member.assignment));
         }
-        if let Some(deadline) = first_deadline {
-            self.wake_by(deadline);
-        }
-    }
-
-    fn assignment_of(&self, member: &Member) -> SyncReply {
-        SyncReply {
-            error: None,
-            protocol_type: self.protocol_type.clone(),
-            protocol_name: self.protocol_name.clone(),
-            assignment: member.assignment.clone(),
-        }
+        self.recompute_wake_at();
     }
 
     /// The member's SyncGroup is not due any more.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use groups::{
-    CommitRequest, Group, GroupError, HeartbeatRequest, JoinReply, JoinRequest, LeaveReply, LeaveRequest,
-    LeavingMember, Millis, Outcome, Protocol, Reply, Settings, StoredGroup, SyncReply, SyncRequest, Token,
+    Awaiting, ClassicGroupState as State, CommitRequest, Group, GroupError, HeartbeatRequest, JoinReply, JoinRequest,
+    JoinToken, LeaveReply, LeaveRequest, LeavingMember, Millis, Outcome, Protocol, Reply, Settings, StoredClassicGroup,
+    StoredGroup, SyncReply, SyncRequest, SyncToken,
 };
 
 pub(crate) const START: Millis = 1_700_000_000_000;
@@ -15,11 +16,11 @@ pub(crate) const REBALANCE: i32 = 60_000;
 pub(crate) struct Driver {
     pub(crate) group: Group,
     pub(crate) now: Millis,
-    pub(crate) wake_at: Option<Millis>,
     /// What was saved last.
-    pub(crate) saved: Option<StoredGroup>,
+    pub(crate) saved: Option<StoredClassicGroup>,
     pub(crate) saves: usize,
-    replies: BTreeMap<Token, Reply>,
+    joined: BTreeMap<JoinToken, JoinReply>,
+    synced: BTreeMap<SyncToken, SyncReply>,
     next_token: u64,
 }
 
@@ -29,44 +30,60 @@ impl Driver {
     }
 
     pub(crate) fn with(settings: Settings) -> Driver {
-        Driver::of(Group::new("g", &settings, START), START)
+        Driver::of(Group::classic("g", &settings, START), START)
     }
 
     pub(crate) fn of(group: Group, now: Millis) -> Driver {
-        let wake_at = group.wake_at();
-        Driver { group, now, wake_at, saved: None, saves: 0, replies: BTreeMap::new(), next_token: 0 }
+        Driver { group, now, saved: None, saves: 0, joined: BTreeMap::new(), synced: BTreeMap::new(), next_token: 0 }
     }
 
-    pub(crate) fn token(&mut self) -> Token {
+    pub(crate) fn join_token(&mut self) -> JoinToken {
         self.next_token += 1;
-        Token(self.next_token)
+        JoinToken(self.next_token)
+    }
+
+    pub(crate) fn sync_token(&mut self) -> SyncToken {
+        self.next_token += 1;
+        SyncToken(self.next_token)
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.group.describe().state
+    }
+
+    pub(crate) fn is_subscribed_to(&self, topic: &str) -> bool {
+        self.group.check_offset_delete_of(topic) == Err(GroupError::GroupSubscribedToTopic)
     }
 
     /// Saves, then hands the replies out.
     pub(crate) fn apply(&mut self, outcome: Outcome) {
         if let Some(stored) = outcome.save {
-            self.saved = Some(StoredGroup::from_json(&stored.to_json().unwrap()).unwrap());
+            let StoredGroup::Classic(stored) = StoredGroup::from_json(&stored.to_json().unwrap()).unwrap();
+            self.saved = Some(stored);
             self.saves += 1;
         }
-        for (token, reply) in outcome.replies {
-            assert!(self.replies.insert(token, reply).is_none(), "{token:?} was answered twice");
-        }
-        self.wake_at = outcome.wake_at;
-        assert_eq!(self.wake_at, self.group.wake_at());
-        if self.next_token < 1_000 {
-            assert_eq!(self.group.broken_invariant(), None); // looks at all members
+        self.answer(outcome.replies);
+    }
+
+    pub(crate) fn answer(&mut self, replies: Vec<Reply>) {
+        for reply in replies {
+            let is_first = match reply {
+                Reply::Join(token, reply) => self.joined.insert(token, reply).is_none(),
+                Reply::Sync(token, reply) => self.synced.insert(token, reply).is_none(),
+            };
+            assert!(is_first, "answered twice");
         }
     }
 
-    pub(crate) fn join(&mut self, request: JoinRequest) -> Token {
-        let token = self.token();
+    pub(crate) fn join(&mut self, request: JoinRequest) -> JoinToken {
+        let token = self.join_token();
         let outcome = self.group.join(self.now, token, request);
         self.apply(outcome);
         token
     }
 
-    pub(crate) fn sync(&mut self, request: SyncRequest) -> Token {
-        let token = self.token();
+    pub(crate) fn sync(&mut self, request: SyncRequest) -> SyncToken {
+        let token = self.sync_token();
         let outcome = self.group.sync(self.now, token, request);
         self.apply(outcome);
         token
@@ -77,14 +94,10 @@ impl Driver {
             member_id: (*member_id).into(),
             instance_id: instance_id.map(Into::into),
         };
-        let token = self.token();
-        let outcome =
-            self.group.leave(self.now, token, LeaveRequest { members: members.iter().map(leaving).collect() });
+        let request = LeaveRequest { members: members.iter().map(leaving).collect() };
+        let (reply, outcome) = self.group.leave(self.now, request);
         self.apply(outcome);
-        match self.take(token) {
-            Some(Reply::Leave(reply)) => reply,
-            other => panic!("{other:?}"),
-        }
+        reply
     }
 
     pub(crate) fn heartbeat(&mut self, member_id: &str, generation: i32) -> Result<(), GroupError> {
@@ -95,8 +108,8 @@ impl Driver {
         self.group.check_commit(self.now, &commit(member_id, generation))
     }
 
-    pub(crate) fn cancel(&mut self, token: Token) {
-        let outcome = self.group.cancel(self.now, token);
+    pub(crate) fn cancel(&mut self, token: impl Token) {
+        let outcome = self.group.cancel(self.now, token.awaiting());
         self.apply(outcome);
     }
 
@@ -122,38 +135,31 @@ impl Driver {
         }
     }
 
-    fn take(&mut self, token: Token) -> Option<Reply> {
-        self.replies.remove(&token)
-    }
-
-    pub(crate) fn is_answered(&self, token: Token) -> bool {
-        self.replies.contains_key(&token)
-    }
-
-    pub(crate) fn joined(&mut self, token: Token) -> JoinReply {
-        match self.take(token) {
-            Some(Reply::Join(reply)) => reply,
-            other => panic!("{token:?}: {other:?}"),
+    pub(crate) fn is_answered(&self, token: impl Token) -> bool {
+        match token.awaiting() {
+            Awaiting::Join(token) => self.joined.contains_key(&token),
+            Awaiting::Sync(token) => self.synced.contains_key(&token),
         }
     }
 
-    pub(crate) fn synced(&mut self, token: Token) -> SyncReply {
-        match self.take(token) {
-            Some(Reply::Sync(reply)) => reply,
-            other => panic!("{token:?}: {other:?}"),
-        }
+    pub(crate) fn joined(&mut self, token: JoinToken) -> JoinReply {
+        self.joined.remove(&token).unwrap_or_else(|| panic!("{token:?} waits"))
     }
 
-    pub(crate) fn join_error(&mut self, token: Token) -> Option<GroupError> {
+    pub(crate) fn synced(&mut self, token: SyncToken) -> SyncReply {
+        self.synced.remove(&token).unwrap_or_else(|| panic!("{token:?} waits"))
+    }
+
+    pub(crate) fn join_error(&mut self, token: JoinToken) -> Option<GroupError> {
         self.joined(token).error
     }
 
-    pub(crate) fn sync_error(&mut self, token: Token) -> Option<GroupError> {
+    pub(crate) fn sync_error(&mut self, token: SyncToken) -> Option<GroupError> {
         self.synced(token).error
     }
 
     /// Both steps of a version 5 join; the member is parked or was answered.
-    pub(crate) fn join_new(&mut self, name: &str) -> (String, Token) {
+    pub(crate) fn join_new(&mut self, name: &str) -> (String, JoinToken) {
         let first = self.join(new_member(name));
         let reply = self.joined(first);
         assert_eq!(reply.error, Some(GroupError::MemberIdRequired));
@@ -189,8 +195,29 @@ impl Driver {
         }
     }
 
+    pub(crate) fn stored(&self) -> StoredGroup {
+        StoredGroup::Classic(self.saved.clone().unwrap())
+    }
+
     pub(crate) fn leader(&self) -> String {
-        self.saved.as_ref().and_then(|saved| saved.leader.clone()).unwrap()
+        self.saved.as_ref().unwrap().leader.clone().unwrap()
+    }
+}
+
+/// Of a request that may wait.
+pub(crate) trait Token {
+    fn awaiting(self) -> Awaiting;
+}
+
+impl Token for JoinToken {
+    fn awaiting(self) -> Awaiting {
+        Awaiting::Join(self)
+    }
+}
+
+impl Token for SyncToken {
+    fn awaiting(self) -> Awaiting {
+        Awaiting::Sync(self)
     }
 }
 

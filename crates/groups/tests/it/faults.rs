@@ -1,6 +1,6 @@
 //! Faults that users reported of other implementations (faults.md).
 
-use groups::{Group, GroupError, JoinRequest, Settings, State};
+use groups::{ClassicGroupState as State, Group, GroupError, JoinRequest, Settings};
 
 use crate::driver::{Driver, SESSION, new_member, rejoin, static_member, sync};
 
@@ -48,7 +48,7 @@ fn b049_pending_members_keep_the_group_in_preparing_rebalance() {
     let members = ["a-uuid", "b-uuid"].map(str::to_owned);
     driver.sync_all(&members, 2);
     driver.pass_alive(600_000, &["a-uuid", "b-uuid"], 2);
-    assert_eq!((driver.group.state(), driver.group.generation()), (State::Stable, 2), "and stays so");
+    assert_eq!((driver.state(), driver.group.generation()), (State::Stable, 2), "and stays so");
 }
 
 /// B049: the connection is reset while JoinGroup waits, a hundred times.
@@ -65,7 +65,7 @@ fn b049_vanished_members() {
     assert_eq!((reply.members.len(), reply.leader.as_str()), (1, b.as_str()));
     driver.sync_all(&[b], reply.generation);
     driver.pass_alive(600_000, &["b-uuid"], reply.generation);
-    assert_eq!((driver.group.state(), driver.group.generation()), (State::Stable, reply.generation));
+    assert_eq!((driver.state(), driver.group.generation()), (State::Stable, reply.generation));
 }
 
 /// B049, the other way: no timer of a member that left starts a rebalance.
@@ -79,7 +79,7 @@ fn b049_leftover_timer_of_a_removed_member() {
     let pending = driver.joined(pending).member_id;
     driver.leave(&[(&pending, None)]);
     driver.pass_alive(600_000, &[&ids[0]], 2);
-    assert_eq!((driver.group.state(), driver.group.generation()), (State::Stable, 2));
+    assert_eq!((driver.state(), driver.group.generation()), (State::Stable, 2));
 }
 
 /// B078: kill during the leader's delayed SyncGroup: no empty assignment.
@@ -117,8 +117,7 @@ fn b078_rejoin_keeps_stale_timeouts() {
 #[test]
 fn b099_delete_groups_after_a_restart() {
     let (mut driver, ids) = Driver::stable(&["a"]);
-    let restored =
-        |driver: &Driver| Group::restore("g", &Settings::default(), driver.saved.clone().unwrap(), driver.now);
+    let restored = |driver: &Driver| Group::restore("g", &Settings::default(), driver.stored(), driver.now);
     assert_eq!(restored(&driver).check_delete(), Err(GroupError::NonEmptyGroup));
     driver.leave(&[(&ids[0], None)]);
     assert_eq!(restored(&driver).check_delete(), Ok(()));

@@ -1,6 +1,6 @@
 //! JoinGroup: ids, limits, the initial delay, the choice of protocol and leader.
 
-use groups::{GroupError, JoinRequest, Protocol, Settings, State};
+use groups::{ClassicGroupState as State, GroupError, JoinRequest, Protocol, Settings};
 
 use crate::driver::{Driver, REBALANCE, SESSION, new_member, protocols, rejoin, rejoin_with, static_member};
 
@@ -40,7 +40,7 @@ fn member_id_is_required_from_version_4_on_but_not_of_static_members() {
             let reply = driver.joined(token);
             assert_eq!((reply.error, reply.generation), (Some(GroupError::MemberIdRequired), -1));
             assert_eq!(reply.member_id, "app-uuid");
-            assert_eq!(driver.group.state(), State::Empty, "nobody is in the group yet");
+            assert_eq!(driver.state(), State::Empty, "nobody is in the group yet");
         }
     }
     let mut driver = Driver::new();
@@ -58,9 +58,9 @@ fn version_0_takes_the_session_timeout_for_the_rebalance_timeout() {
     assert_eq!(driver.joined(token).error, None);
     // SyncGroup never comes: the member is out after the rebalance timeout.
     driver.pass_alive(i64::from(SESSION) - 1, &["old-uuid"], 1);
-    assert_eq!(driver.group.state(), State::CompletingRebalance);
+    assert_eq!(driver.state(), State::CompletingRebalance);
     driver.pass(1);
-    assert_eq!(driver.group.state(), State::Empty);
+    assert_eq!(driver.state(), State::Empty);
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn the_group_size_is_limited() {
 fn a_lowered_limit_turns_the_last_ones_away_and_the_others_go_on_at_once() {
     let (driver, ids) = Driver::stable(&["a", "b", "c"]);
     let settings = Settings { max_size: 2, ..Settings::default() };
-    let group = groups::Group::restore("g", &settings, driver.saved.clone().unwrap(), driver.now);
+    let group = groups::Group::restore("g", &settings, driver.stored(), driver.now);
     let mut driver = Driver::of(group, driver.now);
-    assert_eq!(driver.group.state(), State::PreparingRebalance);
+    assert_eq!(driver.state(), State::PreparingRebalance);
     assert_eq!(driver.heartbeat(&ids[1], 1), Err(GroupError::RebalanceInProgress));
     let first = driver.join(rejoin(&ids[2]));
     let second = driver.join(rejoin(&ids[1]));
@@ -236,7 +236,7 @@ fn any_protocol_type_with_opaque_bytes() {
         driver.pass(3_000);
         let reply = driver.joined(token);
         assert_eq!((reply.protocol_type.as_deref(), &reply.members[0].metadata), (Some(kind), &metadata));
-        assert!(!driver.group.is_subscribed_to("t"));
+        assert!(!driver.is_subscribed_to("t"));
     }
 }
 

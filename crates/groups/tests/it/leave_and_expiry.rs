@@ -1,6 +1,6 @@
 //! LeaveGroup, session and rebalance deadlines, lost connections.
 
-use groups::{GroupError, JoinRequest, Settings, State};
+use groups::{ClassicGroupState as State, GroupError, JoinRequest, Settings};
 
 use crate::driver::{Driver, REBALANCE, SESSION, new_member, rejoin, static_member, sync};
 
@@ -32,12 +32,12 @@ fn a_batch_has_an_error_per_member() {
     assert_eq!((reply.error, reply.single_error()), (None, unknown));
     assert_eq!(reply.members[3].member_id, "stale");
     assert_eq!(reply.members[3].instance_id.as_deref(), Some("i"));
-    assert_eq!(driver.group.state(), State::CompletingRebalance, "nobody who joined has left");
+    assert_eq!(driver.state(), State::CompletingRebalance, "nobody who joined has left");
 
     let reply = driver.leave(&[("", Some("i")), (&s, Some("i")), (&a, None)]);
     assert_eq!(errors(&reply), [None, unknown, None]);
     assert_eq!(reply.members[0].member_id, "", "as it was asked for");
-    assert_eq!((driver.group.state(), driver.group.generation()), (State::Empty, 2));
+    assert_eq!((driver.state(), driver.group.generation()), (State::Empty, 2));
 }
 
 #[test]
@@ -80,10 +80,10 @@ fn all_leave_during_the_initial_delay() {
     let (a, token) = driver.join_new("a");
     driver.leave(&[(&a, None)]);
     assert_eq!(driver.join_error(token), Some(GroupError::UnknownMemberId));
-    assert_eq!(driver.group.state(), State::PreparingRebalance);
+    assert_eq!(driver.state(), State::PreparingRebalance);
     driver.pass(3_000);
-    assert_eq!((driver.group.state(), driver.group.generation()), (State::Empty, 1));
-    assert_eq!(driver.wake_at, None);
+    assert_eq!((driver.state(), driver.group.generation()), (State::Empty, 1));
+    assert_eq!(driver.group.wake_at(), None);
     assert!(driver.group.is_idle());
 }
 
@@ -103,7 +103,7 @@ fn a_session_lasts_as_long_as_it_is_refreshed() {
         }
         driver.pass(session);
         assert_eq!(driver.heartbeat(&ids[0], 1), Err(GroupError::UnknownMemberId), "{sign_of_life}");
-        assert_eq!(driver.group.state(), State::Empty);
+        assert_eq!(driver.state(), State::Empty);
     }
 }
 
@@ -212,9 +212,9 @@ fn a_closed_group_answers_everyone() {
     let (_, a) = driver.join_new("a");
     let b = driver.join(JoinRequest { version: 3, ..new_member("b") });
     let closed = driver.group.close(GroupError::NotCoordinator);
-    driver.apply(closed);
+    driver.answer(closed);
     assert_eq!([a, b].map(|token| driver.join_error(token)), [Some(GroupError::NotCoordinator); 2]);
-    assert_eq!((driver.group.state(), driver.wake_at), (State::Dead, None));
+    assert_eq!((driver.state(), driver.group.wake_at()), (State::Dead, None));
 }
 
 #[test]
@@ -232,8 +232,8 @@ fn a_late_tick_does_one_generation_at_a_time() {
     let (_, token) = driver.join_new("a");
     driver.now += 1_000_000;
     let outcome = driver.group.tick(driver.now);
-    assert_eq!(outcome.save.as_ref().map(|saved| saved.generation), Some(1));
-    assert!(outcome.wake_at.is_some_and(|at| at > driver.now), "the member's session starts now");
+    assert_eq!(outcome.save.as_ref().map(|saved| saved.generation()), Some(1));
+    assert!(driver.group.wake_at().is_some_and(|at| at > driver.now), "the member's session starts now");
     driver.apply(outcome);
     assert_eq!(driver.joined(token).generation, 1);
 
@@ -244,7 +244,7 @@ fn a_late_tick_does_one_generation_at_a_time() {
     let outcome = driver.group.tick(driver.now);
     driver.apply(outcome);
     driver.pass(0);
-    assert_eq!((driver.group.state(), driver.group.generation()), (State::Empty, 2));
+    assert_eq!((driver.state(), driver.group.generation()), (State::Empty, 2));
     assert!(driver.group.is_idle());
 }
 

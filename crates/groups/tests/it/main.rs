@@ -9,6 +9,7 @@ mod leave_and_expiry;
 mod random;
 mod save;
 mod static_members;
+mod stored;
 mod sync;
 mod transitions;
 mod views;

@@ -1,6 +1,6 @@
 //! Static members (KIP-345, KIP-814).
 
-use groups::{CommitRequest, GroupError, HeartbeatRequest, JoinRequest, State};
+use groups::{ClassicGroupState as State, CommitRequest, GroupError, HeartbeatRequest, JoinRequest};
 
 use crate::driver::{Driver, REBALANCE, SESSION, commit, heartbeat, protocols, static_member, subscription, sync};
 
@@ -21,7 +21,7 @@ fn a_restart_in_stable_takes_over_without_a_rebalance() {
     let reply = driver.joined(token);
     assert_eq!((reply.error, reply.generation, reply.member_id.as_str()), (None, 1, "two-b"));
     assert_eq!((reply.leader.as_str(), reply.members.len(), reply.skip_assignment), ("one-a", 0, false));
-    assert_eq!((driver.group.state(), driver.group.generation()), (State::Stable, 1));
+    assert_eq!((driver.state(), driver.group.generation()), (State::Stable, 1));
     let token = driver.sync(sync("two-b", 1, &[]));
     assert_eq!(driver.synced(token).assignment, "two-a", "the assignment of the old id");
     let described = driver.group.describe();
@@ -63,7 +63,7 @@ fn a_returning_leader_does_not_assign_anew() {
         }
         // It leads nevertheless: joining again with its id rebalances.
         driver.join(JoinRequest { member_id: "one-b".into(), ..static_member("one", "x") });
-        assert_eq!(driver.group.state(), State::PreparingRebalance);
+        assert_eq!(driver.state(), State::PreparingRebalance);
     }
 }
 
@@ -90,7 +90,7 @@ fn a_rolling_restart_of_five_keeps_the_generation() {
             assert_eq!(driver.synced(token).assignment, format!("{name}-0"));
         }
     }
-    assert_eq!((driver.group.state(), driver.group.generation()), (State::Stable, 1));
+    assert_eq!((driver.state(), driver.group.generation()), (State::Stable, 1));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn another_protocol_rebalances() {
     let mut driver = stable();
     let token = driver.join(JoinRequest { protocols: protocols(&["roundrobin"]), ..static_member("two", "b") });
     assert!(!driver.is_answered(token));
-    assert_eq!(driver.group.state(), State::PreparingRebalance);
+    assert_eq!(driver.state(), State::PreparingRebalance);
     driver.join(JoinRequest { member_id: "one-a".into(), ..static_member("one", "x") });
     let reply = driver.joined(token);
     assert_eq!((reply.generation, reply.protocol_name.as_deref()), (2, Some("roundrobin")));
@@ -111,7 +111,7 @@ fn other_metadata_of_the_same_protocol_does_not_rebalance_but_is_known() {
     request.protocols[0].metadata = subscription(&["more"]);
     let token = driver.join(request);
     assert_eq!(driver.joined(token).generation, 1);
-    assert!(driver.group.is_subscribed_to("more") && driver.group.is_subscribed_to("t"));
+    assert!(driver.is_subscribed_to("more") && driver.is_subscribed_to("t"));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_restart_in_completing_rebalance_starts_another_one() {
     let parked = driver.sync(sync("two-a", 1, &[]));
     let token = driver.join(static_member("two", "b"));
     assert_eq!(driver.sync_error(parked), Some(GroupError::FencedInstanceId));
-    assert_eq!(driver.group.state(), State::PreparingRebalance);
+    assert_eq!(driver.state(), State::PreparingRebalance);
     // The leader's assignment to the old id comes too late.
     let late = driver.sync(sync("one-a", 1, &[("two-a", "lost")]));
     assert_eq!(driver.sync_error(late), Some(GroupError::RebalanceInProgress));
@@ -167,10 +167,10 @@ fn nobody_of_the_static_members_comes() {
     // The follower leaves; the leader never joins again, but its session lasts.
     driver.leave(&[("", Some("two"))]);
     driver.pass_alive(i64::from(REBALANCE) * 3, &["one-a"], 1);
-    assert_eq!((driver.group.state(), driver.group.generation()), (State::PreparingRebalance, 1));
+    assert_eq!((driver.state(), driver.group.generation()), (State::PreparingRebalance, 1));
     assert_eq!(driver.heartbeat("one-a", 1), Err(GroupError::RebalanceInProgress));
     driver.pass(i64::from(SESSION));
-    assert_eq!(driver.group.state(), State::Empty);
+    assert_eq!(driver.state(), State::Empty);
 }
 
 #[test]
@@ -185,5 +185,5 @@ fn a_sync_that_was_due_is_due_from_the_new_id() {
     let token = driver.sync(sync("two-b", 1, &[]));
     assert_eq!(driver.synced(token).assignment, "B");
     driver.pass_alive(i64::from(REBALANCE) * 2, &["one-a", "two-b"], 1);
-    assert_eq!((driver.group.state(), driver.group.generation()), (State::Stable, 1));
+    assert_eq!((driver.state(), driver.group.generation()), (State::Stable, 1));
 }

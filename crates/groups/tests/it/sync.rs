@@ -1,6 +1,6 @@
 //! SyncGroup.
 
-use groups::{GroupError, JoinRequest, State, SyncRequest};
+use groups::{ClassicGroupState as State, GroupError, JoinRequest, SyncRequest};
 
 use crate::driver::{Driver, REBALANCE, new_member, rejoin, rejoin_with, static_member, sync};
 
@@ -8,7 +8,7 @@ fn completing(names: &[&str]) -> (Driver, Vec<String>) {
     let mut driver = Driver::new();
     let ids = names.iter().map(|name| driver.join_new(name).0).collect();
     driver.pass(6_000);
-    assert_eq!(driver.group.state(), State::CompletingRebalance);
+    assert_eq!(driver.state(), State::CompletingRebalance);
     (driver, ids)
 }
 
@@ -57,7 +57,7 @@ fn followers_wait_for_the_leader_and_get_its_very_bytes() {
         assert_eq!((reply.protocol_type.as_deref(), reply.protocol_name.as_deref()), (Some("consumer"), Some("range")));
         let c = driver.sync(sync(&ids[2], 1, &[]));
         assert_eq!(driver.synced(c).assignment, "", "left out by the leader");
-        assert_eq!(driver.group.state(), State::Stable);
+        assert_eq!(driver.state(), State::Stable);
     }
 }
 
@@ -81,9 +81,9 @@ fn who_never_syncs_in_a_stable_group_is_removed_and_the_others_rebalance() {
     let a = driver.sync(sync(&ids[0], 1, &[]));
     assert_eq!(driver.sync_error(a), None);
     driver.pass_alive(i64::from(REBALANCE) - 1, &[&ids[0], &ids[1]], 1);
-    assert_eq!(driver.group.state(), State::Stable);
+    assert_eq!(driver.state(), State::Stable);
     driver.pass(1);
-    assert_eq!(driver.group.state(), State::PreparingRebalance);
+    assert_eq!(driver.state(), State::PreparingRebalance);
     assert_eq!(driver.heartbeat(&ids[1], 1), Err(GroupError::UnknownMemberId));
     assert_eq!(driver.heartbeat(&ids[0], 1), Err(GroupError::RebalanceInProgress));
 }
@@ -92,7 +92,7 @@ fn who_never_syncs_in_a_stable_group_is_removed_and_the_others_rebalance() {
 fn everyone_synced_leaves_no_timer_behind() {
     let (mut driver, ids) = Driver::stable(&["a", "b"]);
     driver.pass_alive(i64::from(REBALANCE) * 3, &[&ids[0], &ids[1]], 1);
-    assert_eq!((driver.group.state(), driver.group.generation()), (State::Stable, 1));
+    assert_eq!((driver.state(), driver.group.generation()), (State::Stable, 1));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Every event in every state: what is answered, and which state and generation follow.
 
-use groups::{GroupError, JoinRequest, State, Token};
+use groups::{ClassicGroupState as State, CommitRequest, GroupError, JoinRequest, JoinToken, SyncRequest, SyncToken};
 
 use crate::driver::{Driver, commit, new_member, rejoin, rejoin_with, sync};
 
@@ -40,14 +40,14 @@ fn before(state: Before) -> Driver {
         Before::Preparing => drop(driver.join(rejoin_with(A, &["other"]))),
         Before::Dead => {
             let closed = driver.group.close(GroupError::NotCoordinator);
-            driver.apply(closed);
+            driver.answer(closed);
         }
         _ => {}
     }
     driver
 }
 
-fn join_answer(driver: &mut Driver, token: Token) -> String {
+fn join_answer(driver: &mut Driver, token: JoinToken) -> String {
     if !driver.is_answered(token) {
         return "waits".into();
     }
@@ -58,7 +58,7 @@ fn join_answer(driver: &mut Driver, token: Token) -> String {
     }
 }
 
-fn sync_answer(driver: &mut Driver, token: Token) -> String {
+fn sync_answer(driver: &mut Driver, token: SyncToken) -> String {
     if !driver.is_answered(token) {
         return "waits".into();
     }
@@ -73,57 +73,46 @@ fn result(result: Result<(), GroupError>) -> String {
     result.map_or_else(|error| error.to_string(), |()| "ok".into())
 }
 
-fn happen(driver: &mut Driver, event: &str) -> String {
-    match event {
-        "new member, v4+" => {
-            let token = driver.join(new_member("c"));
-            join_answer(driver, token)
-        }
-        "new member, v3" => {
-            let token = driver.join(JoinRequest { version: 3, ..new_member("c") });
-            join_answer(driver, token)
-        }
+/// `None`: another event.
+fn join_request(event: &str) -> Option<JoinRequest> {
+    let request = match event {
+        "new member, v4+" => new_member("c"),
+        "new member, v3" => JoinRequest { version: 3, ..new_member("c") },
         "new member, no common protocol" => {
-            let protocols = crate::driver::protocols(&["sticky"]);
-            let token = driver.join(JoinRequest { version: 3, protocols, ..new_member("c") });
-            join_answer(driver, token)
+            JoinRequest { version: 3, protocols: crate::driver::protocols(&["sticky"]), ..new_member("c") }
         }
-        "new member, no protocols" => {
-            let token = driver.join(JoinRequest { version: 3, protocols: vec![], ..new_member("c") });
-            join_answer(driver, token)
-        }
-        "new member, other type" => {
-            let token = driver.join(JoinRequest { version: 3, protocol_type: "connect".into(), ..new_member("c") });
-            join_answer(driver, token)
-        }
-        "unknown id joins" => {
-            let token = driver.join(rejoin("x"));
-            join_answer(driver, token)
-        }
-        "leader joins, same" => {
-            let token = driver.join(rejoin(A));
-            join_answer(driver, token)
-        }
-        "follower joins, same" => {
-            let token = driver.join(rejoin(B));
-            join_answer(driver, token)
-        }
-        "follower joins, changed" => {
-            let token = driver.join(rejoin_with(B, &["other"]));
-            join_answer(driver, token)
-        }
-        "leader syncs" => {
-            let token = driver.sync(sync(A, 1, &[(A, "for a"), ("x", "for nobody")]));
-            sync_answer(driver, token)
-        }
-        "follower syncs" => {
-            let token = driver.sync(sync(B, 1, &[]));
-            sync_answer(driver, token)
-        }
-        "old generation syncs" => {
-            let token = driver.sync(sync(B, 0, &[]));
-            sync_answer(driver, token)
-        }
+        "new member, no protocols" => JoinRequest { version: 3, protocols: vec![], ..new_member("c") },
+        "new member, other type" => JoinRequest { version: 3, protocol_type: "connect".into(), ..new_member("c") },
+        "unknown id joins" => rejoin("x"),
+        "leader joins, same" => rejoin(A),
+        "follower joins, same" => rejoin(B),
+        "follower joins, changed" => rejoin_with(B, &["other"]),
+        _ => return None,
+    };
+    Some(request)
+}
+
+/// `None`: another event.
+fn sync_request(event: &str) -> Option<SyncRequest> {
+    let request = match event {
+        "leader syncs" => sync(A, 1, &[(A, "for a"), ("x", "for nobody")]),
+        "follower syncs" => sync(B, 1, &[]),
+        "old generation syncs" => sync(B, 0, &[]),
+        _ => return None,
+    };
+    Some(request)
+}
+
+fn happen(driver: &mut Driver, event: &str) -> String {
+    if let Some(request) = join_request(event) {
+        let token = driver.join(request);
+        return join_answer(driver, token);
+    }
+    if let Some(request) = sync_request(event) {
+        let token = driver.sync(request);
+        return sync_answer(driver, token);
+    }
+    match event {
         "heartbeat" => result(driver.heartbeat(B, 1)),
         "heartbeat, old generation" => result(driver.heartbeat(B, 0)),
         "heartbeat, unknown id" => result(driver.heartbeat("x", 1)),
@@ -132,16 +121,8 @@ fn happen(driver: &mut Driver, event: &str) -> String {
         "commit of nobody" => result(driver.commit("", -1)),
         "commit" => result(driver.commit(B, 1)),
         "commit, old generation" => result(driver.commit(B, 0)),
-        "transactional commit" => {
-            let mut request = commit(B, 1);
-            request.transactional = true;
-            result(driver.group.check_commit(driver.now, &request))
-        }
-        "transactional commit of nobody" => {
-            let mut request = commit("", -1);
-            request.transactional = true;
-            result(driver.group.check_commit(driver.now, &request))
-        }
+        "transactional commit" => transactional_commit(driver, B, 1),
+        "transactional commit of nobody" => transactional_commit(driver, "", -1),
         "time passes" => {
             driver.pass(400_000);
             "-".into()
@@ -152,6 +133,11 @@ fn happen(driver: &mut Driver, event: &str) -> String {
     }
 }
 
+fn transactional_commit(driver: &mut Driver, member_id: &str, generation: i32) -> String {
+    let request = CommitRequest { transactional: true, ..commit(member_id, generation) };
+    result(driver.group.check_commit(driver.now, &request))
+}
+
 fn leave(driver: &mut Driver, member_id: &str) -> String {
     let reply = driver.leave(&[(member_id, None)]);
     reply.single_error().map_or_else(|| "ok".into(), |error| error.to_string())
@@ -160,8 +146,7 @@ fn leave(driver: &mut Driver, member_id: &str) -> String {
 fn after(state: Before, event: &str) -> String {
     let mut driver = before(state);
     let answer = happen(&mut driver, event);
-    let group = &driver.group;
-    format!("{answer}; {} {}", group.state().name(), group.generation())
+    format!("{answer}; {} {}", driver.state().name(), driver.group.generation())
 }
 
 #[test]
@@ -194,7 +179,7 @@ fn every_event_in_every_state() {
 #[test]
 fn the_states_before_are_what_they_say() {
     let states = [Before::Empty, Before::Initial, Before::Preparing, Before::Completing, Before::Stable, Before::Dead];
-    let is = states.map(|state| before(state).group.state());
+    let is = states.map(|state| before(state).state());
     let rebalance = State::PreparingRebalance;
     assert_eq!(is, [State::Empty, rebalance, rebalance, State::CompletingRebalance, State::Stable, State::Dead]);
 }

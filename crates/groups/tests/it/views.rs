@@ -1,7 +1,8 @@
 //! DescribeGroups, ListGroups, DeleteGroups, OffsetDelete, offset expiry; groups that are not there; commits.
 
 use groups::{
-    CommitRequest, GroupError, JoinRequest, LeaveRequest, LeavingMember, Protocol, State, SyncRequest, absent,
+    ClassicGroupState as State, CommitRequest, GroupError, GroupType, JoinRequest, LeaveRequest, LeavingMember,
+    ListedGroup, Protocol, SyncRequest, absent,
 };
 
 use crate::driver::{Driver, commit, new_member, rejoin, rejoin_with, subscription, sync};
@@ -26,13 +27,20 @@ fn metadata_and_protocol_are_shown_of_a_stable_group_only() {
 
 #[test]
 fn states_filter_without_regard_to_case() {
-    let filter =
-        |names: &[&str]| State::Stable.passes(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    let listed = Driver::stable(&["a"]).0.group.list();
+    assert_eq!((listed.group_id.as_str(), listed.protocol_type.as_str()), ("g", "consumer"));
+    let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let filter = |names: &[&str]| listed.passes(&texts(names), &[]);
     assert!(filter(&[]) && filter(&["Stable"]) && filter(&["Empty", "sTABLE"]));
     assert!(!filter(&["Empty"]) && !filter(&[""]));
+    let types = |names: &[&str]| listed.passes(&[], &texts(names));
+    assert!(types(&["Classic"]) && types(&["consumer", "classic"]) && !types(&["consumer"]));
+    assert!(!listed.passes(&texts(&["Stable"]), &texts(&["share"])), "both filters count");
     let names = [State::Empty, State::PreparingRebalance, State::CompletingRebalance, State::Stable, State::Dead];
     let expected = ["Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"];
     assert_eq!(names.map(State::name), expected);
+    let empty = ListedGroup::empty("g", GroupType::Classic, "");
+    assert_eq!((empty.state, empty.group_type.name()), (State::Empty.name(), "classic"));
 }
 
 #[test]
@@ -44,7 +52,7 @@ fn offsets_of_topics_that_are_read_cannot_be_deleted() {
     let join = driver.join(rejoin_with(&ids[0], &["u"]));
     driver.join(rejoin_with(&ids[1], &["v"]));
     assert_eq!(driver.joined(join).generation, 2);
-    let subscribed = ["t", "u", "v"].map(|topic| driver.group.is_subscribed_to(topic));
+    let subscribed = ["t", "u", "v"].map(|topic| driver.is_subscribed_to(topic));
     assert_eq!(subscribed, [false, true, true]);
     driver.leave(&[(&ids[0], None), (&ids[1], None)]);
     assert_eq!(driver.group.check_offset_delete_of("u"), Ok(()));
@@ -56,7 +64,7 @@ fn a_consumer_with_an_unreadable_subscription_may_read_every_topic() {
     let protocols = vec![Protocol { name: "range".into(), metadata: bytes::Bytes::from_static(b"\0") }];
     driver.join(JoinRequest { version: 3, protocols, ..new_member("a") });
     driver.pass(3_000);
-    assert!(driver.group.is_subscribed_to("anything"));
+    assert!(driver.is_subscribed_to("anything"));
     assert_eq!(driver.group.needed_topics(), None);
 }
 
@@ -70,7 +78,7 @@ fn other_protocol_types_keep_their_offsets_while_they_live() {
     assert_eq!(driver.group.check_offset_delete(), Err(GroupError::NonEmptyGroup));
     assert_eq!(driver.group.check_delete(), Err(GroupError::NonEmptyGroup));
     driver.sync(SyncRequest { protocol_type: Some("connect".into()), ..sync(&id, 1, &[(&id, "work")]) });
-    assert_eq!((driver.group.state(), driver.group.needed_topics()), (State::Stable, None));
+    assert_eq!((driver.state(), driver.group.needed_topics()), (State::Stable, None));
     driver.leave(&[(&id, None)]);
     assert_eq!(driver.group.check_offset_delete(), Ok(()));
     assert_eq!(driver.group.check_delete(), Ok(()));
@@ -83,12 +91,12 @@ fn a_stable_group_needs_the_topics_of_all_its_members_and_one_that_rebalances_ne
         |driver: &Driver| driver.group.needed_topics().map(|topics| topics.iter().cloned().collect::<Vec<_>>());
     assert_eq!(needed(&driver), Some(vec!["t".to_owned()]));
     let join = driver.join(rejoin_with(&ids[0], &["u"]));
-    assert_eq!((driver.group.state(), needed(&driver)), (State::PreparingRebalance, None));
+    assert_eq!((driver.state(), needed(&driver)), (State::PreparingRebalance, None));
     driver.join(rejoin_with(&ids[1], &["v"]));
     assert_eq!(driver.joined(join).generation, 2);
-    assert_eq!((driver.group.state(), needed(&driver)), (State::CompletingRebalance, None));
+    assert_eq!((driver.state(), needed(&driver)), (State::CompletingRebalance, None));
     driver.sync_all(&ids, 2);
-    assert_eq!((driver.group.state(), needed(&driver)), (State::Stable, Some(vec!["u".to_owned(), "v".to_owned()])));
+    assert_eq!((driver.state(), needed(&driver)), (State::Stable, Some(vec!["u".to_owned(), "v".to_owned()])));
 }
 
 #[test]
@@ -139,7 +147,9 @@ fn groups_that_are_not_there() {
     let transactional = CommitRequest { transactional: true, ..commit("x", 1) };
     assert_eq!(absent::check_commit(9, &transactional), Err(GroupError::IllegalGeneration));
     assert_eq!(absent::delete(), GroupError::GroupIdNotFound);
-    let (described, error) = absent::describe(5, "g");
+    let (described, error) = absent::describe(5, "g", false);
     assert_eq!((described.state, described.group_id.as_str(), error), (State::Dead, "g", None));
-    assert_eq!(absent::describe(6, "g").1, Some(GroupError::GroupIdNotFound));
+    assert_eq!(absent::describe(6, "g", false).1, Some(GroupError::GroupIdNotFound));
+    let (described, error) = absent::describe(6, "g", true);
+    assert_eq!((described.state, error), (State::Empty, None), "a simple group");
 }
