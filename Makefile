@@ -5,7 +5,7 @@ GATEWAY := target/debug/pgqueue-gateway
 CLIENTS := rust-rdkafka,confluent-kafka,kafka-python,kafka-python-2.0.2,aiokafka,kcat
 
 .PHONY: dev lint test test-rust test-runner test-lint test-clients test-datahub
-.PHONY: compat compat-clients compat-differential soak bench bench-smoke profile setup-test setup-compat
+.PHONY: compat compat-clients compat-differential soak bench bench-smoke profile setup-lint setup-test setup-compat
 
 dev: ## a private Postgres and the gateway on 127.0.0.1:9092
 	@scripts/setup.sh dev
@@ -59,11 +59,17 @@ profile: ## flame graphs of the gateway while producing and consuming, and Postg
 # The crates that have got rid of theirs.
 WITHOUT_CYCLES := cli local-postgres testkit
 
-lint:
+lint: setup-lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo deny check licenses bans sources
 	scripts/lint/citations.py
 	scripts/lint/cycles.py $(WITHOUT_CYCLES)
+
+# Without optimisation it is built in half the time, and checks in three seconds all the same.
+setup-lint:
+	@scripts/setup.sh lint
+	@cargo deny --version >/dev/null 2>&1 || cargo install cargo-deny --locked --debug --no-default-features
 
 setup-test:
 	@scripts/setup.sh test

@@ -3,7 +3,8 @@
 # cannot install. Does nothing, and asks for no rights, where everything is there.
 #
 #   scripts/setup.sh dev     C compiler, PostgreSQL server and psql, kcat
-#   scripts/setup.sh test    and Python with venv
+#   scripts/setup.sh lint    C compiler, Python
+#   scripts/setup.sh test    C compiler, PostgreSQL server and psql, kcat, Python with venv
 #   scripts/setup.sh compat  and a JDK with Maven, Go, Node.js
 #   scripts/setup.sh bench   C compiler, PostgreSQL with psql and pgbench, Python with venv, a JDK with Maven
 #   scripts/setup.sh profile C compiler, PostgreSQL with psql, Python with venv, perf
@@ -26,6 +27,11 @@ need_build() {
     need cc build-essential
     need_postgres
     need psql postgresql-client
+}
+
+need_lint() {
+    need cc build-essential
+    need python3 python3
 }
 
 # What the first commands in the README call.
@@ -68,8 +74,8 @@ need_profile() {
 }
 
 case "${1:-}" in
-    dev | test | compat | bench | profile) "need_$1" ;;
-    *) echo "usage: scripts/setup.sh dev|test|compat|bench|profile" >&2; exit 2 ;;
+    dev | lint | test | compat | bench | profile) "need_$1" ;;
+    *) echo "usage: scripts/setup.sh dev|lint|test|compat|bench|profile" >&2; exit 2 ;;
 esac
 
 command -v cargo >/dev/null 2>&1 || {
