@@ -7,7 +7,7 @@ use crate::{failure::Failure, migrate};
 #[expect(clippy::print_stdout, reason = "the output of this subcommand")]
 pub(crate) async fn run(database: DatabaseConfig) -> Result<(), Failure> {
     let store = migrate::connect(&database)?;
-    let status = store.schema_status().await.map_err(Failure::failed)?;
+    let status = store.schema.schema_status().await.map_err(Failure::failed)?;
     println!("gateway     {}", env!("CARGO_PKG_VERSION"));
     println!("PostgreSQL  {}", status.server_version);
     println!("tables      {}.{}_*", database.schema, database.table_prefix);

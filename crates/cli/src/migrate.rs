@@ -10,7 +10,7 @@ pub(crate) async fn run(database: DatabaseConfig) -> Result<(), Failure> {
     let store = connect(&database)?;
     let options =
         MigrateOptions { profile: gateway::schema_profile(database.schema_profile), ..MigrateOptions::default() };
-    let report = store.migrate(&options).await.map_err(Failure::failed)?;
+    let report = store.schema.migrate(&options).await.map_err(Failure::failed)?;
     match report.applied.as_slice() {
         [] => println!("schema {} is up to date", database.schema),
         applied => println!("schema {}: applied {}", database.schema, applied.join(", ")),

@@ -53,17 +53,17 @@ pub(crate) fn start(shared: &Arc<Shared>, prepared: bool) {
     task(|shared, _| Box::pin(keep_leases(shared)));
     task(|shared, _| Box::pin(expire_offsets(shared)));
     task(|shared, _| Box::pin(find_stuck_ahead(shared)));
-    task(|shared, _| Box::pin(async move { shared.store.watch(CancellationToken::new()).await }));
-    task(|shared, _| Box::pin(async move { shared.store.exchange_hints().await }));
+    task(|shared, _| Box::pin(async move { shared.store.log.watch(CancellationToken::new()).await }));
+    task(|shared, _| Box::pin(async move { shared.store.log.exchange_hints().await }));
 }
 
 /// Brings the schema up, or only looks at it with `--no-migrate`.
 pub(crate) async fn prepare(shared: &Shared) -> Result<(), StoreError> {
     if shared.config.no_migrate {
-        return shared.store.schema_status().await?.require();
+        return shared.store.schema.schema_status().await?.require();
     }
     let options = MigrateOptions { profile: shared.schema_profile, ..MigrateOptions::default() };
-    let report = shared.store.migrate(&options).await?;
+    let report = shared.store.schema.migrate(&options).await?;
     if !report.applied.is_empty() {
         info!(scripts = report.applied.join(", "), "schema brought up to date");
     }
@@ -77,7 +77,7 @@ async fn keep_ready(shared: Arc<Shared>, mut prepared: bool) {
         let state = match prepared {
             false => prepare(&shared).await,
             true if look.is_multiple_of(SCHEMA_LOOK) || shared.readiness.reason().is_some() => {
-                shared.store.schema_status().await.and_then(|status| status.require())
+                shared.store.schema.schema_status().await.and_then(|status| status.require())
             }
             true => shared.store.acquire().await.map(drop),
         };
@@ -103,8 +103,8 @@ fn tell(shared: &Shared, error: Option<StoreError>) {
 async fn keep_time_partitions(shared: Arc<Shared>) {
     let mut backoff = retry();
     loop {
-        let kept = match shared.store.ensure_time_partitions(shared.clock.now()).await {
-            Ok(_) => shared.store.build_indexes().await,
+        let kept = match shared.store.schema.ensure_time_partitions(shared.clock.now()).await {
+            Ok(_) => shared.store.schema.build_indexes().await,
             Err(error) => Err(error),
         };
         let pause = match kept {
@@ -128,7 +128,7 @@ async fn keep_time_partitions(shared: Arc<Shared>) {
 async fn keep_ledger(shared: Arc<Shared>) {
     let mut backoff = retry();
     loop {
-        let pause = match shared.store.update_ledger().await {
+        let pause = match shared.store.log.update_ledger().await {
             Ok(_) => {
                 backoff = retry();
                 jittered(LEDGER)
@@ -185,7 +185,7 @@ async fn keep_slots(shared: Arc<Shared>) {
         };
         tokio::select! {
             () = sleep(pause) => {}
-            () = shared.store.nodes_changed() => {}
+            () = shared.store.cluster.nodes_changed() => {}
         }
     }
 }

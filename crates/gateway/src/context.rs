@@ -99,7 +99,7 @@ impl Shared {
     /// # Errors
     /// If one of them is newer than what this gateway knows, and Postgres cannot be asked.
     pub(crate) async fn leader_epoch(&self, named: impl Iterator<Item = i32>) -> Result<i32, StoreError> {
-        self.store.leader_epoch_since(named.max().unwrap_or(-1)).await
+        self.store.cluster.leader_epoch_since(named.max().unwrap_or(-1)).await
     }
 
     /// Milliseconds since 1970, UTC.

@@ -345,7 +345,7 @@ impl Coordinator {
             has_members: save.has_members(),
             state,
         };
-        match self.within_lease(self.store.save_group(&row, held.slot)).await {
+        match self.within_lease(self.store.groups.save_group(&row, held.slot)).await {
             // Before the members hear of their partitions, so that no worker takes a record after that.
             Ok(true) => self.within_lease(self.hold_assigned(group_id, save)).await.map_err(|error| failed(&error)),
             Ok(false) => Err(GroupError::NotCoordinator),

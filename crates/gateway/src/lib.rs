@@ -129,7 +129,7 @@ impl Gateway {
         if prepared {
             background::known_to_others(&shared).await;
         }
-        let writers = shared.store.spawn_writers();
+        let writers = shared.store.log.spawn_writers();
         shared.shutdown.spawn(listener::run(kafka, shared.clone()));
         info!(kafka = %kafka_addr, advertised = %shared.advertised, http = %http_addr, "serving");
         Ok(Handle { shared, kafka_addr, http_addr, writers })
@@ -159,12 +159,12 @@ impl Handle {
         let mut in_time = self.shared.shutdown.drain(grace).await;
         // Before the last records: clients are already looking for another coordinator.
         let _ = timeout(LAST_WRITES, self.shared.coordinator.resign()).await;
-        self.shared.store.close_appends();
+        self.shared.store.log.close_appends();
         in_time &= timeout(LAST_WRITES, async { while self.writers.join_next().await.is_some() {} }).await.is_ok();
         self.writers.abort_all();
         // The next start may be later than the retention. It is no failure of this shutdown when
         // Postgres is away: the start looks at the ledger too.
-        let _ = timeout(LAST_WRITES, self.shared.store.update_ledger()).await;
+        let _ = timeout(LAST_WRITES, self.shared.store.log.update_ledger()).await;
         in_time &= timeout(LAST_WRITES, self.shared.store.close()).await.is_ok();
         if !in_time {
             warn!("some requests did not finish in time and were cut off");

@@ -45,7 +45,7 @@ impl LastList {
     /// # Errors
     /// As the store, and while Postgres is away if there was no list yet.
     pub(crate) async fn all(&self, store: &Store) -> Result<Vec<Arc<Topic>>, StoreError> {
-        let listed = store.all_topics().await;
+        let listed = store.catalog.all_topics().await;
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match listed {
             Ok(topics) => {
@@ -76,7 +76,7 @@ pub(crate) async fn check_collision(ctx: &RequestContext, name: &TopicName, api:
         return Ok(());
     }
     let key = name.collision_key();
-    let topics = ctx.shared.store.all_topics().await.map_err(|error| Refusal::from_store(&error, api))?;
+    let topics = ctx.shared.store.catalog.all_topics().await.map_err(|error| Refusal::from_store(&error, api))?;
     let collides = |topic: &&Arc<Topic>| topic.name != name.as_str() && topic.name.replace('.', "_") == key;
     match topics.iter().find(collides) {
         None => Ok(()),
@@ -100,7 +100,7 @@ pub(crate) async fn create(
         retention_max_age_seconds: topic_config::retention_seconds(&configs),
         configs,
     };
-    let topic = ctx.shared.store.create_topic(&new).await?;
+    let topic = ctx.shared.store.catalog.create_topic(&new).await?;
     info!(topic = %name, partitions = partition_count, peer = %ctx.peer, "topic created");
     Ok(topic)
 }

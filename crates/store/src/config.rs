@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{append::AppendConfig, error::StoreError, maintenance::PartitionInterval, tables::Tables};
+use crate::{database::Tables, error::StoreError, log::AppendConfig, schema::PartitionInterval};
 
 /// Settings of a [`Store`](crate::Store); [`StoreConfig::new`] has the defaults.
 #[derive(Debug, Clone)]

@@ -70,7 +70,7 @@ impl TestDatabase {
         let server = start_server("private", settings);
         let url = server.url();
         let store = connect(&url);
-        store.migrate(&MigrateOptions::default()).await.expect("migrations");
+        store.schema.migrate(&MigrateOptions::default()).await.expect("migrations");
         let name = "postgres".to_owned();
         TestDatabase { name, url, store, server: Server::Private(Box::new(server)) }
     }
@@ -136,7 +136,7 @@ async fn build_template(profile: SchemaProfile) -> String {
     administrate(&format!("CREATE DATABASE {name} TEMPLATE template1")).await;
     let store = connect(&url_of(&name));
     let options = MigrateOptions { profile, ..MigrateOptions::default() };
-    store.migrate(&options).await.expect("migrations");
+    store.schema.migrate(&options).await.expect("migrations");
     store.close().await; // nobody may be connected to a database that is copied
     name
 }
@@ -209,7 +209,7 @@ mod tests {
         let (one, two) = tokio::join!(TestDatabase::new(), TestDatabase::new());
         assert_ne!(one.url(), two.url());
         for database in [&one, &two] {
-            let status = database.store().schema_status().await.unwrap();
+            let status = database.store().schema.schema_status().await.unwrap();
             assert!(status.missing.is_empty(), "{:?}", status.missing);
         }
     }

@@ -111,7 +111,7 @@ pub async fn prepared() -> TestDatabase {
         retention_max_age_seconds: 0,
         configs: Default::default(),
     };
-    database.store().create_topic(&topic).await.unwrap();
+    database.store().catalog.create_topic(&topic).await.unwrap();
     audit::install(database.url()).await;
     database
 }

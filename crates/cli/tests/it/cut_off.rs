@@ -208,7 +208,7 @@ async fn until_committed(client: &mut Client, commit: OffsetCommitRequest) {
 }
 
 async fn stored_offset(store: &Store, group: &str) -> Option<i64> {
-    let offsets = store.fetch_offsets(&[OffsetQuery { group, partitions: None }]).await.unwrap();
+    let offsets = store.groups.fetch_offsets(&[OffsetQuery { group, partitions: None }]).await.unwrap();
     offsets.first().map(|stored| stored.offset)
 }
 

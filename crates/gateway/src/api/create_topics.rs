@@ -100,7 +100,7 @@ async fn create(
 }
 
 async fn check_absent(ctx: &RequestContext, name: &TopicName) -> Result<(), Refusal> {
-    match ctx.shared.store.topic(name.as_str()).await {
+    match ctx.shared.store.catalog.topic(name.as_str()).await {
         Ok(None) => Ok(()),
         Ok(Some(_)) => Err(already_exists(name)),
         Err(error) => Err(Refusal::from_store(&error, ApiKey::CreateTopics)),

@@ -82,8 +82,10 @@ fn states(version: i16, request: &DeleteTopicsRequest) -> Vec<DeleteTopicState> 
 async fn find(ctx: &RequestContext, state: &DeleteTopicState) -> Result<Arc<Topic>, ErrorCode> {
     let store = &ctx.shared.store;
     match (&state.name, state.topic_id.is_nil()) {
-        (Some(name), true) => store.topic(name).await.map_err(code)?.ok_or(ErrorCode::UnknownTopicOrPartition),
-        (None, false) => store.topic_by_id(state.topic_id).await.map_err(code)?.ok_or(ErrorCode::UnknownTopicId),
+        (Some(name), true) => store.catalog.topic(name).await.map_err(code)?.ok_or(ErrorCode::UnknownTopicOrPartition),
+        (None, false) => {
+            store.catalog.topic_by_id(state.topic_id).await.map_err(code)?.ok_or(ErrorCode::UnknownTopicId)
+        }
         _ => Err(ErrorCode::InvalidRequest),
     }
 }

@@ -25,10 +25,10 @@ pub async fn handle(
         CONTROLLERS => return Ok(error_response(version, request, ErrorCode::MismatchedEndpointType)),
         _ => return Ok(error_response(version, request, ErrorCode::UnsupportedEndpointType)),
     }
-    let cluster_id = ctx.shared.store.cluster_id().await?;
+    let cluster_id = ctx.shared.store.cluster.cluster_id().await?;
     let node = ctx.shared.node();
     let brokers =
-        ctx.shared.nodes(ctx.shared.store.leadership().as_deref()).into_iter().map(|node| {
+        ctx.shared.nodes(ctx.shared.store.cluster.leadership().as_deref()).into_iter().map(|node| {
             DescribeClusterBroker::default().with_broker_id(node.id).with_host(node.host).with_port(node.port)
         });
     Ok(DescribeClusterResponse::default()

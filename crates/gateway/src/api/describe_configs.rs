@@ -100,7 +100,7 @@ async fn topic_entries(ctx: &RequestContext, name: &str) -> Result<Result<Vec<En
     if let Err(invalid) = TopicName::parse(name) {
         return Ok(Err((ErrorCode::InvalidTopicException, invalid.to_string())));
     }
-    let Some(topic) = ctx.shared.store.topic(name).await? else {
+    let Some(topic) = ctx.shared.store.catalog.topic(name).await? else {
         let code = ErrorCode::UnknownTopicOrPartition;
         return Ok(Err((code, code.message().to_owned())));
     };

@@ -58,7 +58,7 @@ pub async fn handle(ctx: &RequestContext, _version: i16, request: &FetchRequest)
     let mut fetch = Fetch::resolve(ctx, request, leader_epoch).await;
     let deadline = deadline(Instant::now(), request.max_wait_ms);
     let min_bytes = i64::from(request.min_bytes).min(fetch.max_bytes as i64);
-    let subscription = ctx.shared.store.subscribe(fetch.keys());
+    let subscription = ctx.shared.store.log.subscribe(fetch.keys());
     loop {
         // Every wake-up may be a topic's deletion.
         fetch.drop_deleted(ctx).await;
@@ -123,7 +123,7 @@ impl<'r> Fetch<'r> {
         let limit = ctx.shared.config.fetch_max_bytes;
         let mut topics = Vec::with_capacity(request.topics.len());
         for topic in &request.topics {
-            let found = ctx.shared.store.topic(&topic.topic).await;
+            let found = ctx.shared.store.catalog.topic(&topic.topic).await;
             let parts = topic.partitions.iter().map(|asked| match &found {
                 Ok(Some(topic)) if (0..topic.partition_count).contains(&asked.partition) => {
                     match epoch_error(asked.current_leader_epoch, leader_epoch) {
@@ -161,7 +161,7 @@ impl<'r> Fetch<'r> {
     async fn drop_deleted(&mut self, ctx: &RequestContext) {
         let names: Vec<&str> = self.topics.iter().map(|(topic, _)| topic.topic.as_str()).collect();
         // While Postgres is away, what was known stands.
-        let Ok(found) = ctx.shared.store.topics(&names).await else { return };
+        let Ok(found) = ctx.shared.store.catalog.topics(&names).await else { return };
         for ((_, parts), topic) in self.topics.iter_mut().zip(found) {
             for part in parts {
                 let Some(key) = part.key else { continue };
@@ -195,7 +195,7 @@ impl<'r> Fetch<'r> {
     /// records returns at least one, however large, if there may be any. Returns the bytes read.
     async fn read(&mut self, ctx: &RequestContext, limit: usize) -> usize {
         let store = &ctx.shared.store;
-        let known = store.known_bounds(&self.keys()).await;
+        let known = store.log.known_bounds(&self.keys()).await;
         let mut left = limit;
         let mut total = 0;
         for part in self.topics.iter_mut().flat_map(|(_, parts)| parts) {
@@ -213,7 +213,7 @@ impl<'r> Fetch<'r> {
                 continue;
             }
             let limit = ReadLimit { max_bytes: part.max_bytes.min(left), at_least_one: total == 0 && limit > 0 };
-            match store.fetch(key, part.offset, limit, bounds).await {
+            match store.log.fetch(key, part.offset, limit, bounds).await {
                 Ok(fetched) => {
                     total += fetched.records.len();
                     left = left.saturating_sub(fetched.records.len());

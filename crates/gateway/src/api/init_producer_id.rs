@@ -30,7 +30,7 @@ pub async fn handle(
     if (request.producer_id.0 == NONE) != (i64::from(request.producer_epoch) == NONE) {
         return Ok(error_response(version, request, ErrorCode::InvalidRequest));
     }
-    let producer_id = ctx.shared.store.next_producer_id().await?;
+    let producer_id = ctx.shared.store.cluster.next_producer_id().await?;
     Ok(InitProducerIdResponse::default().with_producer_id(ProducerId(producer_id)).with_producer_epoch(0))
 }
 

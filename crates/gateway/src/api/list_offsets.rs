@@ -49,7 +49,7 @@ pub async fn handle(
     let leader_epoch = ctx.shared.leader_epoch(named).await?;
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in &request.topics {
-        let found = store.topic(&topic.name).await?;
+        let found = store.catalog.topic(&topic.name).await?;
         let keys: Vec<_> = topic
             .partitions
             .iter()
@@ -63,7 +63,7 @@ pub async fn handle(
         topics.push((topic, keys));
     }
     let wanted: Vec<_> = topics.iter().flat_map(|(_, keys)| keys).flatten().copied().collect();
-    let bounds = if wanted.is_empty() { HashMap::new() } else { store.partition_bounds(&wanted).await? };
+    let bounds = if wanted.is_empty() { HashMap::new() } else { store.log.partition_bounds(&wanted).await? };
 
     let mut responses = Vec::with_capacity(topics.len());
     let twice = named_twice(&wanted);
@@ -112,7 +112,7 @@ async fn answer(
             .with_partition_index(asked.partition_index)
             .with_offset(offset)
             .with_timestamp(timestamp)
-            .with_leader_epoch(if version >= FIRST_WITH_EPOCH { store.leader_epoch() } else { -1 }),
+            .with_leader_epoch(if version >= FIRST_WITH_EPOCH { store.cluster.leader_epoch() } else { -1 }),
         // No such record: offset and timestamp −1 without an error.
         Ok(None) => failed(asked, ErrorCode::None),
         Err(Failure::Code(code)) => failed(asked, code),
@@ -140,8 +140,8 @@ async fn find(
         LATEST => return Ok(Some((bounds.high_watermark, -1))),
         EARLIEST => return Ok(Some((bounds.log_start_offset, -1))),
         EARLIEST_LOCAL if version >= FIRST_EARLIEST_LOCAL => return Ok(Some((bounds.log_start_offset, -1))),
-        MAX_TIMESTAMP if version >= FIRST_MAX_TIMESTAMP => store.offset_of_max_timestamp(key, bounds).await,
-        timestamp if timestamp >= 0 => store.offset_for_timestamp(key, timestamp, bounds).await,
+        MAX_TIMESTAMP if version >= FIRST_MAX_TIMESTAMP => store.log.offset_of_max_timestamp(key, bounds).await,
+        timestamp if timestamp >= 0 => store.log.offset_for_timestamp(key, timestamp, bounds).await,
         _ => return Err(Failure::Code(ErrorCode::UnsupportedVersion)),
     };
     let record = record.map_err(Failure::Store)?;

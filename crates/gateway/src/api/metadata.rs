@@ -47,7 +47,7 @@ pub async fn handle(
     version: i16,
     request: &MetadataRequest,
 ) -> Result<MetadataResponse, ApiError> {
-    let leadership = ctx.shared.store.leadership();
+    let leadership = ctx.shared.store.cluster.leadership();
     let topics = match wanted(version, request) {
         None => {
             let leadership = leadership.as_deref().ok_or(ErrorCode::LeaderNotAvailable)?;
@@ -96,7 +96,7 @@ fn is_malformed(version: i16, topic: &MetadataRequestTopic) -> bool {
 
 /// Known once Postgres was reached; until then null, which clients read as "not known yet".
 async fn cluster_id(ctx: &RequestContext) -> Option<StrBytes> {
-    ctx.shared.store.cluster_id().await.ok().map(StrBytes::from_string)
+    ctx.shared.store.cluster.cluster_id().await.ok().map(StrBytes::from_string)
 }
 
 /// The topics that were asked for, each found, made, or with its error.
@@ -109,7 +109,7 @@ async fn describe(
 ) -> Vec<MetadataResponseTopic> {
     let wanted = once_each(wanted);
     let names: Vec<&str> = wanted.iter().copied().filter_map(by_name).collect();
-    let mut known = ctx.shared.store.topics(&names).await.map(Vec::into_iter);
+    let mut known = ctx.shared.store.catalog.topics(&names).await.map(Vec::into_iter);
     let mut answers = Vec::with_capacity(wanted.len());
     for topic in wanted {
         let result = match (by_name(topic), &mut known) {
@@ -140,7 +140,7 @@ fn by_name(topic: &MetadataRequestTopic) -> Option<&str> {
 }
 
 async fn by_id(ctx: &RequestContext, topic: &MetadataRequestTopic) -> Result<Arc<Topic>, ErrorCode> {
-    match ctx.shared.store.topic_by_id(topic.topic_id).await {
+    match ctx.shared.store.catalog.topic_by_id(topic.topic_id).await {
         Ok(found) => found.ok_or(ErrorCode::UnknownTopicId),
         Err(error) => Err(store_code(&error)),
     }
@@ -161,7 +161,7 @@ async fn auto_create(
     match topics::create(ctx, &name, ctx.shared.config.num_partitions, Default::default()).await {
         Ok(topic) => Ok(topic),
         // Another client asked at the same moment.
-        Err(StoreError::AlreadyExists(_)) => match ctx.shared.store.topic(name.as_str()).await {
+        Err(StoreError::AlreadyExists(_)) => match ctx.shared.store.catalog.topic(name.as_str()).await {
             Ok(topic) => topic.ok_or(ErrorCode::LeaderNotAvailable),
             Err(error) => Err(store_code(&error)),
         },

@@ -39,7 +39,7 @@ pub async fn handle(
         transactional: false,
     };
     let names: Vec<&str> = request.topics.iter().map(|topic| topic.name.as_str()).collect();
-    let found = ctx.shared.store.topics(&names).await?;
+    let found = ctx.shared.store.catalog.topics(&names).await?;
     let ids: HashMap<&str, (i64, i32)> =
         found.iter().flatten().map(|topic| (topic.name.as_str(), (topic.id, topic.partition_count))).collect();
     let key = |topic: &OffsetCommitRequestTopic, partition: i32| {

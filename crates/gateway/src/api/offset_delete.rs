@@ -25,7 +25,7 @@ pub async fn handle(
 ) -> Result<OffsetDeleteResponse, ApiError> {
     ctx.shared.coordinator.check_owned(&request.group_id)?;
     let names: Vec<&str> = request.topics.iter().map(|topic| topic.name.as_str()).collect();
-    let found = ctx.shared.store.topics(&names).await?;
+    let found = ctx.shared.store.catalog.topics(&names).await?;
     let mut keys: BTreeMap<String, Vec<PartitionKey>> = BTreeMap::new();
     for (asked, topic) in request.topics.iter().zip(&found) {
         let Some(topic) = topic else { continue };

@@ -88,7 +88,7 @@ async fn fetch(ctx: &RequestContext, asked: &Asked<'_>) -> Result<Answer, ApiErr
 async fn fetch_all(ctx: &RequestContext, group_id: &GroupId) -> Result<Answer, ApiError> {
     let query = OffsetQuery { group: group_id, partitions: None };
     let mut topics: BTreeMap<String, Vec<OffsetFetchResponsePartitions>> = BTreeMap::new();
-    for offset in ctx.shared.store.fetch_offsets(&[query]).await? {
+    for offset in ctx.shared.store.groups.fetch_offsets(&[query]).await? {
         topics.entry(offset.topic.clone()).or_default().push(found(&offset));
     }
     let named = |(name, partitions)| (TopicName(StrBytes::from_string(name)), partitions);
@@ -101,7 +101,7 @@ async fn fetch_named(
     topics: &[(&TopicName, &[i32])],
 ) -> Result<Answer, ApiError> {
     let names: Vec<&str> = topics.iter().map(|(name, _)| name.as_str()).collect();
-    let known = ctx.shared.store.topics(&names).await?;
+    let known = ctx.shared.store.catalog.topics(&names).await?;
     let ids: Vec<Option<i64>> = known.iter().map(|topic| topic.as_ref().map(|topic| topic.id)).collect();
     let mut keys = Vec::new();
     for ((_, partitions), id) in topics.iter().zip(&ids) {
@@ -110,7 +110,7 @@ async fn fetch_named(
     let mut offsets: HashMap<PartitionKey, StoredOffset> = HashMap::new();
     if !keys.is_empty() {
         let query = OffsetQuery { group: group_id, partitions: Some(&keys) };
-        let rows = ctx.shared.store.fetch_offsets(&[query]).await?;
+        let rows = ctx.shared.store.groups.fetch_offsets(&[query]).await?;
         offsets.extend(rows.into_iter().map(|offset| (offset.partition, offset)));
     }
     let answer = |((name, partitions), id): (&(&TopicName, &[i32]), &Option<i64>)| {

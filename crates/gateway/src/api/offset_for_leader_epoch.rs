@@ -33,7 +33,7 @@ pub async fn handle(
     let mut wanted = Vec::new();
     let mut topic_ids = Vec::with_capacity(request.topics.len());
     for asked in &request.topics {
-        let topic = ctx.shared.store.topic(&asked.topic).await?;
+        let topic = ctx.shared.store.catalog.topic(&asked.topic).await?;
         if let Some(topic) = &topic {
             let exists =
                 |partition: &&OffsetForLeaderPartition| (0..topic.partition_count).contains(&partition.partition);
@@ -43,7 +43,7 @@ pub async fn handle(
     }
     let bounds = match wanted.as_slice() {
         [] => HashMap::new(),
-        wanted => ctx.shared.store.partition_bounds(wanted).await?,
+        wanted => ctx.shared.store.log.partition_bounds(wanted).await?,
     };
     let topics = request.topics.iter().zip(topic_ids).map(|(asked, id)| {
         results(asked, |partition| {

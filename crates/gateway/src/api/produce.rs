@@ -114,7 +114,7 @@ impl From<BatchError> for Failure {
 }
 
 async fn accept_topic(ctx: &RequestContext, version: i16, data: TopicProduceData) -> AcceptedTopic {
-    let topic = ctx.shared.store.topic(&data.name).await;
+    let topic = ctx.shared.store.catalog.topic(&data.name).await;
     let mut partitions = Vec::with_capacity(data.partition_data.len());
     for partition in data.partition_data {
         let index = partition.index;
@@ -148,7 +148,7 @@ async fn accept_partition(
     let inflated = if batch.header.compression() == Ok(Compression::None) { 0 } else { batch.records.len() };
     let reserved = place.keep(inflated).await;
     check_for_topic(&batch, version, &config, shared.now_ms())?;
-    Ok(shared.store.append(Append {
+    Ok(shared.store.log.append(Append {
         partition: PartitionKey::new(topic.id, data.index),
         batch,
         log_append_time: config.is_log_append_time(),

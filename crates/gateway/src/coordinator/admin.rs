@@ -29,7 +29,7 @@ impl Coordinator {
         if self.tenure().is_loading() {
             return Err(ApiError::Code(ErrorCode::CoordinatorLoadInProgress));
         }
-        let stored = self.store.groups_with_offsets().await?;
+        let stored = self.store.groups.groups_with_offsets().await?;
         let mut listed = BTreeMap::new();
         for group_id in stored.into_iter().filter(|group_id| self.slot_of(group_id).is_ok()) {
             let simple = ListedGroup::empty(&group_id, GroupType::Classic, "");
@@ -70,7 +70,9 @@ impl Coordinator {
     }
 
     async fn delete_held(self: &Arc<Self>, held: &mut Held) -> Result<(), ApiError> {
-        let Some(DeletedGroup { had_state, offsets }) = self.store.delete_group(&held.cell.id, held.slot).await? else {
+        let Some(DeletedGroup { had_state, offsets }) =
+            self.store.groups.delete_group(&held.cell.id, held.slot).await?
+        else {
             return Err(ApiError::Code(ErrorCode::NotCoordinator));
         };
         let replies = held.active.group.close(GroupError::CoordinatorNotAvailable);

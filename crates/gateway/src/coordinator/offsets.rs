@@ -42,7 +42,7 @@ impl Coordinator {
         offsets: &BTreeMap<PartitionKey, NewOffset>,
     ) -> Result<BTreeMap<PartitionKey, Committed>, ApiError> {
         let commit = OffsetCommit { group: &held.cell.id, offsets, slot: Some(held.slot) };
-        let committed = self.within_lease(self.store.commit_offsets(&commit)).await?;
+        let committed = self.within_lease(self.store.groups.commit_offsets(&commit)).await?;
         let committed = committed.ok_or(ApiError::Code(ErrorCode::NotCoordinator))?;
         if request.generation < 0 {
             let register = |key: &PartitionKey| Registration { group: held.cell.id.clone(), topic_id: key.topic_id };
@@ -90,13 +90,13 @@ impl Coordinator {
             }
         }
         if !partitions.is_empty() {
-            self.store.delete_offsets(&held.cell.id, &partitions).await?;
+            self.store.groups.delete_offsets(&held.cell.id, &partitions).await?;
         }
         Ok(refused)
     }
 
     pub(super) async fn has_offsets(&self, group_id: &str) -> Result<bool, ApiError> {
         let query = OffsetQuery { group: group_id, partitions: None };
-        Ok(!self.store.fetch_offsets(&[query]).await?.is_empty())
+        Ok(!self.store.groups.fetch_offsets(&[query]).await?.is_empty())
     }
 }

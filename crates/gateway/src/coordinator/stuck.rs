@@ -16,7 +16,7 @@ impl Coordinator {
     /// Looks at the groups that are coordinated here and tells of those that were not stuck there
     /// at the last look.
     pub(crate) async fn find_stuck_ahead(&self) -> Result<(), StoreError> {
-        let mut found = self.store.stuck_ahead().await?;
+        let mut found = self.store.groups.stuck_ahead().await?;
         found.retain(|stuck| self.slot_of(&stuck.group).is_ok());
         let key = |stuck: &StuckAhead| (stuck.group.clone(), stuck.partition, stuck.offset);
         let mut last = self.last_stuck_ahead();

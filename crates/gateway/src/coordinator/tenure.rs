@@ -105,20 +105,20 @@ impl Coordinator {
         let was_cut_off = self.fence_if_due();
         if was_cut_off {
             // What was sent before and comes late must not count, also where nobody took the slots.
-            self.store.release_slots(self.node.instance, None).await?;
+            self.store.cluster.release_slots(self.node.instance, None).await?;
         }
         let lease_end = Instant::now() + self.lease;
-        let heartbeat = self.store.heartbeat_node(&self.node, self.lease).await?;
+        let heartbeat = self.store.cluster.heartbeat_node(&self.node, self.lease).await?;
         let (nodes, in_conflict) = match heartbeat {
             Heartbeat::Live(nodes) => (nodes, false),
             Heartbeat::Conflict(other) => {
                 if !self.tenure().in_conflict {
                     self.tell_conflict(&other);
                 }
-                (self.store.live_nodes(self.lease).await?, true)
+                (self.store.cluster.live_nodes(self.lease).await?, true)
             }
         };
-        let slots = self.store.keep_slots(self.node.instance, self.lease).await?;
+        let slots = self.store.cluster.keep_slots(self.node.instance, self.lease).await?;
         let is_alone = nodes.iter().all(|node| node.instance == self.node.instance);
         if Instant::now() >= lease_end || !was_cut_off && self.fence_if_due() {
             return Err(StoreError::Unavailable("the lease was over before it was renewed".to_owned()));
@@ -248,7 +248,7 @@ impl Coordinator {
         if new.is_empty() {
             return Ok(());
         }
-        let rows = self.store.load_groups(&new).await?;
+        let rows = self.store.groups.load_groups(&new).await?;
         let count = rows.len();
         let mut cells = Vec::new();
         for row in rows {
@@ -300,7 +300,7 @@ impl Coordinator {
             tenure.slots.as_ref().map(|slots| self.take_groups(slots, &surplus)).unwrap_or_default()
         });
         self.close(taken).await;
-        let released = self.store.release_slots(self.node.instance, Some(&surplus)).await?;
+        let released = self.store.cluster.release_slots(self.node.instance, Some(&surplus)).await?;
         self.change(|tenure| {
             let slots = tenure.slots.iter_mut().flat_map(|slots| &mut slots.slots);
             for slot in slots.filter(|slot| surplus.contains(&slot.slot)) {
@@ -370,7 +370,7 @@ impl Coordinator {
             return Ok(());
         }
         // Who lives has looked by then.
-        match timeout(self.lease / 2, self.store.seen_by_others(self.node.instance, self.lease)).await {
+        match timeout(self.lease / 2, self.store.cluster.seen_by_others(self.node.instance, self.lease)).await {
             Ok(seen) => seen,
             Err(_) => Ok(()),
         }
@@ -379,8 +379,8 @@ impl Coordinator {
     /// At the end of the process: the others, and the next process of this gateway, need not wait.
     pub(crate) async fn resign(&self) -> Result<(), StoreError> {
         self.change(|tenure| *tenure = Tenure::default());
-        self.store.release_slots(self.node.instance, None).await?;
-        self.store.remove_node(self.node.node_id, self.node.instance).await?;
+        self.store.cluster.release_slots(self.node.instance, None).await?;
+        self.store.cluster.remove_node(self.node.node_id, self.node.instance).await?;
         Ok(())
     }
 }

@@ -70,14 +70,14 @@ impl Coordinator {
         wanted.extend(of_members);
         if all || !wanted.is_subset(&kept.registered) {
             let list: Vec<Registration> = wanted.iter().cloned().collect();
-            self.store.heartbeat_registrations(&list, REGISTRATION_AGE).await?;
+            self.store.groups.heartbeat_registrations(&list, REGISTRATION_AGE).await?;
             kept.registered = wanted;
         }
         let holds = self.holds(&owned, &partitions);
         let held =
             holds.iter().map(|hold| (hold.group.to_owned(), hold.member_id.to_owned(), hold.partition)).collect();
         if kept.renewal.is_none_or(|due| due <= Instant::now()) || kept.held != held {
-            self.store.renew_partitions(&holds).await?;
+            self.store.groups.renew_partitions(&holds).await?;
             kept.renewal = holds.iter().map(|hold| Instant::now() + hold.duration / 4).min();
             kept.held = held;
         }
@@ -91,12 +91,12 @@ impl Coordinator {
             return Ok(());
         }
         let partitions = self.partition_keys(&owned).await?;
-        self.store.hold_partitions(&self.holds(&owned, &partitions)).await
+        self.store.groups.hold_partitions(&self.holds(&owned, &partitions)).await
     }
 
     /// The last member left: workers need not wait for the leases to run out.
     pub(super) async fn release_assigned(&self, group_id: &str, slot: SlotLease) {
-        if let Err(error) = self.within_lease(self.store.release_partitions(group_id, slot)).await {
+        if let Err(error) = self.within_lease(self.store.groups.release_partitions(group_id, slot)).await {
             debug!(group = group_id, %error, "leases were not released; they run out by themselves");
         }
     }
@@ -107,7 +107,7 @@ impl Coordinator {
     ) -> Result<HashMap<(&'a str, i32), PartitionKey>, StoreError> {
         let names: BTreeSet<&str> = owned.iter().map(|owned| owned.topic_partition().0).collect();
         let names: Vec<&str> = names.into_iter().collect();
-        let topics = self.store.topics(&names).await?;
+        let topics = self.store.catalog.topics(&names).await?;
         let found: BTreeMap<&str, _> =
             names.into_iter().zip(topics).filter_map(|(name, topic)| Some((name, topic?))).collect();
         let key = |owned: &'a Owned| {
@@ -142,9 +142,9 @@ impl Coordinator {
     pub(crate) async fn expire(self: &Arc<Self>) -> Result<u64, StoreError> {
         let live = self.live_groups().await;
         let slots = self.tenure().serving();
-        let expired = self.store.expire_offsets(self.offsets_retention, &slots, &live).await?;
-        self.store.forget_partition_leases().await?;
-        let with_offsets: BTreeSet<String> = self.store.groups_with_offsets().await?.into_iter().collect();
+        let expired = self.store.groups.expire_offsets(self.offsets_retention, &slots, &live).await?;
+        self.store.groups.forget_partition_leases().await?;
+        let with_offsets: BTreeSet<String> = self.store.groups.groups_with_offsets().await?.into_iter().collect();
         let retention = i64::try_from(self.offsets_retention.as_millis()).unwrap_or(i64::MAX);
         let before = self.clock.now().saturating_sub(retention);
         let over: Vec<String> = self
@@ -159,7 +159,7 @@ impl Coordinator {
             // Locked, so that nobody joins meanwhile.
             let Ok(Some(mut held)) = self.lock(&group_id, false).await else { continue };
             let deleted = match held.active.group.check_delete() {
-                Ok(()) => self.store.delete_group_state(&group_id, held.slot).await,
+                Ok(()) => self.store.groups.delete_group_state(&group_id, held.slot).await,
                 Err(_) => Ok(None),
             };
             if matches!(deleted, Ok(Some(_))) {

@@ -299,8 +299,8 @@ async fn while_another_process_has_the_slots_nobody_hears_no_offset() {
         store::Node { node_id: 1, host: "127.0.0.1".to_owned(), port: 1, rack: None, instance: Default::default() };
     let store = store::Store::connect(database.config()).unwrap();
     let lease = Duration::from_secs(3);
-    store.heartbeat_node(&node, lease).await.unwrap();
-    store.keep_slots(node.instance, lease).await.unwrap();
+    store.cluster.heartbeat_node(&node, lease).await.unwrap();
+    store.cluster.keep_slots(node.instance, lease).await.unwrap();
 
     let gateway = TestGateway::start_on(database, |config| config.server.coordinator_lease_ms = 3_000).await;
     let mut client = gateway.client().await;
@@ -434,7 +434,7 @@ async fn two_gateways_share_the_groups_and_one_takes_over() {
         retention_max_age_seconds: 86_400,
         configs: Default::default(),
     };
-    first.database().store().create_topic(&topic).await.unwrap();
+    first.database().store().catalog.create_topic(&topic).await.unwrap();
     let leaders = |found: &MetadataResponse| -> Vec<i32> {
         found.topics[0].partitions.iter().map(|partition| partition.leader_id.0).collect()
     };

@@ -139,8 +139,8 @@ async fn offsets_never_start_over_when_all_rows_are_gone() {
     remove_rows(&database).await;
     assert_eq!(log.append(0, plain(&["d"])).await.unwrap(), at(3), "in the gateway that wrote them");
 
-    assert_eq!(log.store.update_ledger().await.unwrap(), 1);
-    assert_eq!(log.store.update_ledger().await.unwrap(), 0, "only what has moved is written");
+    assert_eq!(log.store.log.update_ledger().await.unwrap(), 1);
+    assert_eq!(log.store.log.update_ledger().await.unwrap(), 0, "only what has moved is written");
     remove_rows(&database).await;
     let other = log.on_another_gateway(&database).await;
     assert_eq!(other.append(0, plain(&["e"])).await.unwrap(), at(4), "and in another one, by the ledger");
@@ -348,7 +348,7 @@ async fn closing_writes_what_is_queued_and_refuses_the_rest() {
     let database = TestDatabase::new().await;
     let mut log = Log::create(&database, 1).await;
     let queued: Vec<_> = (0..50).map(|_| log.queue(0, plain(&["x"]))).collect();
-    log.store.close_appends();
+    log.store.log.close_appends();
     let refused = log.append(0, plain(&["y"])).await;
     assert!(matches!(refused, Err(AppendError::ShuttingDown)), "{refused:?}");
     for reply in queued {

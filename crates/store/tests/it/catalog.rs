@@ -26,33 +26,33 @@ const INSERT_TOPIC: &str = "INSERT INTO queue.metadata_queue_topic (topic_name, 
 async fn a_created_topic_is_found_by_name_and_by_id() {
     let database = TestDatabase::new().await;
     let store = database.store();
-    let created = store.create_topic(&new_topic("orders", 7)).await.unwrap();
+    let created = store.catalog.create_topic(&new_topic("orders", 7)).await.unwrap();
     assert_eq!((created.name.as_str(), created.partition_count), ("orders", 7));
     assert_eq!(created.configs["retention.ms"], "1000");
-    assert_eq!(store.topic("orders").await.unwrap(), Some(created.clone()));
-    assert_eq!(store.topic_by_id(created.topic_id).await.unwrap(), Some(created.clone()));
+    assert_eq!(store.catalog.topic("orders").await.unwrap(), Some(created.clone()));
+    assert_eq!(store.catalog.topic_by_id(created.topic_id).await.unwrap(), Some(created.clone()));
     let other = Store::connect(database.config()).unwrap();
-    assert_eq!(other.topic_by_id(created.topic_id).await.unwrap(), Some(created.clone()));
-    assert_eq!(other.all_topics().await.unwrap(), [created]);
-    assert_eq!(store.topic("none").await.unwrap(), None);
-    assert_eq!(store.topic_by_id(uuid::Uuid::new_v4()).await.unwrap(), None);
+    assert_eq!(other.catalog.topic_by_id(created.topic_id).await.unwrap(), Some(created.clone()));
+    assert_eq!(other.catalog.all_topics().await.unwrap(), [created]);
+    assert_eq!(store.catalog.topic("none").await.unwrap(), None);
+    assert_eq!(store.catalog.topic_by_id(uuid::Uuid::new_v4()).await.unwrap(), None);
 }
 
 #[tokio::test]
 async fn a_topic_is_created_once_and_within_bounds() {
     let database = TestDatabase::new().await;
     let store = database.store();
-    let creating = (0..8).map(|_| async { store.create_topic(&new_topic("one", 1)).await });
+    let creating = (0..8).map(|_| async { store.catalog.create_topic(&new_topic("one", 1)).await });
     let results = futures::future::join_all(creating).await;
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
     for error in results.into_iter().filter_map(Result::err) {
         assert!(matches!(error, StoreError::AlreadyExists(_)), "{error}");
     }
     for count in [0, -1, 4097] {
-        let error = store.create_topic(&new_topic("bad", count)).await.unwrap_err();
+        let error = store.catalog.create_topic(&new_topic("bad", count)).await.unwrap_err();
         assert!(matches!(error, StoreError::InvalidConfig(_)), "{error}");
     }
-    assert_eq!(store.create_topic(&new_topic("most", 4096)).await.unwrap().partition_count, 4096);
+    assert_eq!(store.catalog.create_topic(&new_topic("most", 4096)).await.unwrap().partition_count, 4096);
 }
 
 #[tokio::test]
@@ -61,9 +61,9 @@ async fn a_topic_made_changed_and_deleted_by_sql_is_seen_in_time() {
     let ttl = Duration::from_millis(200);
     let store = store_with_ttl(&database, ttl);
     let mut sql = database.connection().await;
-    assert_eq!(store.topic("by_sql").await.unwrap(), None);
+    assert_eq!(store.catalog.topic("by_sql").await.unwrap(), None);
     run(&mut sql, &format!("{INSERT_TOPIC} ('by_sql', 2, 0, 0, 0)")).await;
-    let topic = store.topic("by_sql").await.unwrap().expect("unknown names are asked for at once");
+    let topic = store.catalog.topic("by_sql").await.unwrap().expect("unknown names are asked for at once");
     assert_eq!((topic.partition_count, topic.configs.len()), (2, 0));
 
     // As pgQueue's upsert lets it grow.
@@ -76,41 +76,41 @@ async fn a_topic_made_changed_and_deleted_by_sql_is_seen_in_time() {
     )
     .await;
     tokio::time::sleep(ttl).await;
-    assert_eq!(store.topic("by_sql").await.unwrap().unwrap().partition_count, 5);
+    assert_eq!(store.catalog.topic("by_sql").await.unwrap().unwrap().partition_count, 5);
 
     run(&mut sql, "UPDATE queue.metadata_queue_topic SET kafka_config = '{\"a\": 5, \"b\": null}'").await;
     tokio::time::sleep(ttl).await;
-    let configs = store.topic("by_sql").await.unwrap().unwrap().configs.clone();
+    let configs = store.catalog.topic("by_sql").await.unwrap().unwrap().configs.clone();
     assert_eq!(configs, BTreeMap::from([("a".to_owned(), "5".to_owned())]));
 
     run(&mut sql, "DELETE FROM queue.metadata_queue_topic").await;
     tokio::time::sleep(ttl).await;
-    assert_eq!(store.topic("by_sql").await.unwrap(), None);
-    assert_eq!(store.topic_by_id(topic.topic_id).await.unwrap(), None);
+    assert_eq!(store.catalog.topic("by_sql").await.unwrap(), None);
+    assert_eq!(store.catalog.topic_by_id(topic.topic_id).await.unwrap(), None);
 }
 
 #[tokio::test]
 async fn a_name_that_was_given_again_is_another_topic() {
     let database = TestDatabase::new().await;
     let (one, other) = (database.store(), store_with_ttl(&database, Duration::ZERO));
-    let first = one.create_topic(&new_topic("again", 1)).await.unwrap();
-    assert_eq!(other.topic("again").await.unwrap().unwrap().topic_id, first.topic_id);
+    let first = one.catalog.create_topic(&new_topic("again", 1)).await.unwrap();
+    assert_eq!(other.catalog.topic("again").await.unwrap().unwrap().topic_id, first.topic_id);
     assert!(one.delete_topic("again").await.unwrap());
-    let second = one.create_topic(&new_topic("again", 1)).await.unwrap();
+    let second = one.catalog.create_topic(&new_topic("again", 1)).await.unwrap();
     assert!(second.id > first.id && second.topic_id != first.topic_id);
-    assert_eq!(other.topic("again").await.unwrap().unwrap().topic_id, second.topic_id);
-    assert_eq!(other.topic_by_id(first.topic_id).await.unwrap(), None);
-    assert_eq!(one.topic_by_id(first.topic_id).await.unwrap(), None);
+    assert_eq!(other.catalog.topic("again").await.unwrap().unwrap().topic_id, second.topic_id);
+    assert_eq!(other.catalog.topic_by_id(first.topic_id).await.unwrap(), None);
+    assert_eq!(one.catalog.topic_by_id(first.topic_id).await.unwrap(), None);
 }
 
 #[tokio::test]
 async fn known_topics_are_not_asked_for_again_within_their_time() {
     let database = TestDatabase::new().await;
     let store = store_with_ttl(&database, Duration::from_secs(60));
-    store.create_topic(&new_topic("known", 1)).await.unwrap();
+    store.catalog.create_topic(&new_topic("known", 1)).await.unwrap();
     run(&mut database.connection().await, "DELETE FROM queue.metadata_queue_topic").await;
-    assert!(store.topic("known").await.unwrap().is_some());
-    let found = store.topics(&["known", "unknown", "known"]).await.unwrap();
+    assert!(store.catalog.topic("known").await.unwrap().is_some());
+    let found = store.catalog.topics(&["known", "unknown", "known"]).await.unwrap();
     assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
 }
 
@@ -122,11 +122,11 @@ async fn many_topics_in_use_are_asked_for_together() {
     let time_to_live = Duration::from_secs(3);
     let store = store_with_ttl(&database, time_to_live);
     for number in 0..TOPICS {
-        store.create_topic(&new_topic(&format!("topic-{number}"), 1)).await.unwrap();
+        store.catalog.create_topic(&new_topic(&format!("topic-{number}"), 1)).await.unwrap();
     }
     let ask_for_each = async || {
         for number in 0..TOPICS {
-            store.topic(&format!("topic-{number}")).await.unwrap().unwrap();
+            store.catalog.topic(&format!("topic-{number}")).await.unwrap().unwrap();
         }
     };
     ask_for_each().await;
@@ -134,10 +134,10 @@ async fn many_topics_in_use_are_asked_for_together() {
     // The topics become other ones, so that what is seen tells when it was asked for.
     let mut sql = database.connection().await;
     run(&mut sql, "UPDATE queue.metadata_queue_topic SET partition_count = 2").await;
-    assert_eq!(store.topic("topic-0").await.unwrap().unwrap().partition_count, 2);
+    assert_eq!(store.catalog.topic("topic-0").await.unwrap().unwrap().partition_count, 2);
     run(&mut sql, "UPDATE queue.metadata_queue_topic SET partition_count = 3").await;
     for number in 0..TOPICS {
-        let seen = store.topic(&format!("topic-{number}")).await.unwrap().unwrap();
+        let seen = store.catalog.topic(&format!("topic-{number}")).await.unwrap().unwrap();
         assert_eq!(seen.partition_count, 2, "topic-{number} was asked for with topic-0");
     }
 }
@@ -147,15 +147,15 @@ async fn a_deleted_topic_leaves_nothing_behind() {
     for profile in [SchemaProfile::Lean, SchemaProfile::Datahub] {
         let database = TestDatabase::with_profile(profile).await;
         let store = database.store();
-        let gone = store.create_topic(&new_topic("gone", 3)).await.unwrap();
-        let kept = store.create_topic(&new_topic("kept", 1)).await.unwrap();
+        let gone = store.catalog.create_topic(&new_topic("gone", 3)).await.unwrap();
+        let kept = store.catalog.create_topic(&new_topic("kept", 1)).await.unwrap();
         let mut sql = database.connection().await;
         for topic in [&gone, &kept] {
             fill_topic(&mut sql, topic.id).await;
         }
         assert!(store.delete_topic("gone").await.unwrap());
         assert!(!store.delete_topic("gone").await.unwrap());
-        assert_eq!(store.topic("gone").await.unwrap(), None);
+        assert_eq!(store.catalog.topic("gone").await.unwrap(), None);
         for table in ["message", "consumer_offset", "consumer_registration", "kafka_partition"] {
             let count = format!("SELECT count(*) FROM queue.metadata_queue_{table} WHERE topic_id = ");
             assert_eq!(number(&mut sql, &format!("{count} {}", gone.id)).await, 0, "{table}");
@@ -192,7 +192,7 @@ async fn a_deletion_waits_for_an_append_in_flight_and_takes_its_rows_too() {
     for profile in [SchemaProfile::Lean, SchemaProfile::Datahub] {
         let database = TestDatabase::with_profile(profile).await;
         let store = database.store();
-        let topic = store.create_topic(&new_topic("busy", 2)).await.unwrap();
+        let topic = store.catalog.create_topic(&new_topic("busy", 2)).await.unwrap();
         let mut writer = database.connection().await;
         let lock = format!("SELECT pg_advisory_xact_lock(queue.metadata_queue_kafka_lock_key({}, 1))", topic.id);
         run(&mut writer, &format!("BEGIN; {lock}")).await;
@@ -230,12 +230,12 @@ const LOCK_KEYS: [(i64, i32, i64); 3] =
 async fn the_cluster_id_is_one_for_all_gateways_and_looks_like_kafkas() {
     let database = TestDatabase::new().await;
     let other = Store::connect(database.config()).unwrap();
-    let id = database.store().cluster_id().await.unwrap();
-    assert_eq!(other.cluster_id().await.unwrap(), id);
+    let id = database.store().cluster.cluster_id().await.unwrap();
+    assert_eq!(other.cluster.cluster_id().await.unwrap(), id);
     assert_eq!(id.len(), 22);
     assert!(id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') && !id.starts_with('-'));
     let elsewhere = TestDatabase::with_profile(SchemaProfile::Datahub).await;
-    assert_ne!(elsewhere.store().cluster_id().await.unwrap(), id);
+    assert_ne!(elsewhere.store().cluster.cluster_id().await.unwrap(), id);
 }
 
 #[tokio::test(flavor = "multi_thread")]

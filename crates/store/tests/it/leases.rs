@@ -26,15 +26,15 @@ fn owned(partition: PartitionKey) -> PartitionHold<'static> {
 /// As the gateway that has the slots.
 async fn release(store: &Store, group: &str) -> u64 {
     let instance = uuid::Uuid::from_u128(1);
-    let slots = store.keep_slots(instance, TIMEOUT).await.unwrap();
+    let slots = store.cluster.keep_slots(instance, TIMEOUT).await.unwrap();
     let slot = slots.of(instance).next().unwrap();
-    store.release_partitions(group, slot).await.unwrap()
+    store.groups.release_partitions(group, slot).await.unwrap()
 }
 
 async fn commit(store: &Store, partition: PartitionKey, offset: i64) {
     let offsets = BTreeMap::from([(partition, NewOffset { offset, ..NewOffset::default() })]);
     let commit = OffsetCommit { group: "g", offsets: &offsets, slot: None };
-    let results = store.commit_offsets(&commit).await.unwrap().unwrap();
+    let results = store.groups.commit_offsets(&commit).await.unwrap().unwrap();
     assert!(matches!(results[&partition], Committed::Stored { .. }));
 }
 
@@ -48,8 +48,8 @@ async fn the_owner_of_a_partition_keeps_workers_off_all_of_it() {
         let mut sql = database.connection().await;
         enqueue(&mut sql, partition, 1, &[5, 5, 0, 9]).await;
         enqueue(&mut sql, free, 1, &[5, 5]).await;
-        store.hold_partitions(&[]).await.unwrap();
-        store.hold_partitions(&[owned(partition)]).await.unwrap();
+        store.groups.hold_partitions(&[]).await.unwrap();
+        store.groups.hold_partitions(&[owned(partition)]).await.unwrap();
         let owners = texts(&mut sql, &format!("SELECT lock_owner FROM {PARTITION_LEASE}")).await;
         assert_eq!(owners, ["g:m"]);
 
@@ -81,7 +81,11 @@ async fn the_worker_goes_on_when_the_lease_has_run_out() {
     let partition = PartitionKey::new(create(store, "t", 1).await.id, 0);
     let mut sql = database.connection().await;
     enqueue(&mut sql, partition, 1, &[5]).await;
-    store.hold_partitions(&[PartitionHold { duration: Duration::from_secs(1), ..owned(partition) }]).await.unwrap();
+    store
+        .groups
+        .hold_partitions(&[PartitionHold { duration: Duration::from_secs(1), ..owned(partition) }])
+        .await
+        .unwrap();
     let mut worker = Worker::new(&database, "g").await;
     let still = format!("SELECT count(*) FROM {PARTITION_LEASE} WHERE locked_until > clock_timestamp()");
     while number(&mut sql, &still).await == 1 {
@@ -99,7 +103,7 @@ async fn a_worker_with_an_old_offset_gets_nothing_that_is_done() {
         let partition = PartitionKey::new(create(store, "t", 1).await.id, 0);
         let mut sql = database.connection().await;
         enqueue(&mut sql, partition, 1, &[5, 5, 3, 3, 5]).await;
-        store.hold_partitions(&[owned(partition)]).await.unwrap();
+        store.groups.hold_partitions(&[owned(partition)]).await.unwrap();
         let mut worker = Worker::new(&database, "g").await;
         let offset = worker.offset(partition).await;
         commit(store, partition, 3).await;
@@ -123,7 +127,7 @@ async fn what_a_worker_has_in_flight_it_may_acknowledge() {
     enqueue(&mut sql, partition, 1, &[5, 5]).await;
     let mut worker = Worker::new(&database, "g").await;
     let received = worker.receive(partition, 60.0).await;
-    store.hold_partitions(&[owned(partition)]).await.unwrap();
+    store.groups.hold_partitions(&[owned(partition)]).await.unwrap();
     worker.ack(partition, &received).await;
     assert_eq!(worker.offset(partition).await, 2);
     enqueue(&mut sql, partition, 3, &[5]).await;
@@ -140,39 +144,39 @@ async fn leases_are_renewed_in_time_taken_over_at_once_and_forgotten_in_the_end(
     let state = format!("SELECT lock_owner || ' ' || (locked_until > now() + interval '40 s') FROM {PARTITION_LEASE}");
     let first = owned(partition);
     let next = PartitionHold { member_id: "next", ..first };
-    store.renew_partitions(&[first]).await.unwrap();
+    store.groups.renew_partitions(&[first]).await.unwrap();
     assert_eq!(texts(&mut sql, &state).await, ["g:m true"], "there was none");
 
     let version = format!("SELECT xmin::text::bigint FROM {PARTITION_LEASE}");
     let before = number(&mut sql, &version).await;
-    store.renew_partitions(&[first]).await.unwrap();
+    store.groups.renew_partitions(&[first]).await.unwrap();
     assert_eq!(number(&mut sql, &version).await, before, "much is left");
     run(&mut sql, &set_left("33 s")).await;
-    store.renew_partitions(&[next]).await.unwrap();
+    store.groups.renew_partitions(&[next]).await.unwrap();
     assert_eq!(texts(&mut sql, &state).await, ["g:m false"], "another member's");
-    store.renew_partitions(&[first]).await.unwrap();
+    store.groups.renew_partitions(&[first]).await.unwrap();
     assert_eq!(texts(&mut sql, &state).await, ["g:m true"]);
 
-    store.hold_partitions(&[next]).await.unwrap();
-    store.renew_partitions(&[first]).await.unwrap();
+    store.groups.hold_partitions(&[next]).await.unwrap();
+    store.groups.renew_partitions(&[first]).await.unwrap();
     assert_eq!(texts(&mut sql, &state).await, ["g:next true"], "a renewal that comes late takes nothing back");
     run(&mut sql, &set_left("-1 s")).await;
-    store.renew_partitions(&[first]).await.unwrap();
+    store.groups.renew_partitions(&[first]).await.unwrap();
     assert_eq!(texts(&mut sql, &state).await, ["g:m true"], "had run out");
 
     let stale = SlotLease { slot: 0, fencing: -1 };
-    assert_eq!(store.release_partitions("g", stale).await.unwrap(), 0, "the group is another gateway's");
+    assert_eq!(store.groups.release_partitions("g", stale).await.unwrap(), 0, "the group is another gateway's");
     assert_eq!(release(store, "g").await, 1);
-    store.renew_partitions(&[first]).await.unwrap();
+    store.groups.renew_partitions(&[first]).await.unwrap();
     assert_eq!(texts(&mut sql, &state).await, [" false"], "a renewal that was on its way");
     assert_eq!(release(store, "g").await, 0);
-    store.hold_partitions(&[first]).await.unwrap();
+    store.groups.hold_partitions(&[first]).await.unwrap();
     assert_eq!(texts(&mut sql, &state).await, ["g:m true"]);
 
     run(&mut sql, &set_left("-59 min")).await;
-    assert_eq!(store.forget_partition_leases().await.unwrap(), 0);
+    assert_eq!(store.groups.forget_partition_leases().await.unwrap(), 0);
     run(&mut sql, &set_left("-61 min")).await;
-    assert_eq!(store.forget_partition_leases().await.unwrap(), 1);
+    assert_eq!(store.groups.forget_partition_leases().await.unwrap(), 1);
 }
 
 /// DataHub's role may have no rights on the gateway's tables.
@@ -191,7 +195,7 @@ async fn workers_need_no_rights_on_the_tables_of_the_gateway() {
         &format!("CREATE ROLE {role}; GRANT USAGE ON SCHEMA queue TO {role}; GRANT ALL ON {tables} TO {role}"),
     )
     .await;
-    store.hold_partitions(&[owned(partition)]).await.unwrap();
+    store.groups.hold_partitions(&[owned(partition)]).await.unwrap();
     let mut worker = Worker::new(&database, "g").await;
     run(&mut worker.sql, &format!("SET ROLE {role}")).await;
     assert!(worker.receive(partition, 60.0).await.is_empty());
@@ -216,12 +220,12 @@ async fn many_partitions_of_many_groups_are_leased_in_one_statement() {
             PartitionHold { group, member_id, partition, duration: TIMEOUT }
         })
         .collect();
-    store.hold_partitions(&holds).await.unwrap();
+    store.groups.hold_partitions(&holds).await.unwrap();
     assert_eq!(number(&mut sql, &format!("SELECT count(*) FROM {PARTITION_LEASE}")).await, 50);
     assert_eq!(number(&mut sql, &format!("SELECT count(DISTINCT lock_owner) FROM {PARTITION_LEASE}")).await, 20);
     // A topic that is gone leaves nothing to hold.
     assert!(store.delete_topic("t").await.unwrap());
-    store.hold_partitions(&holds).await.unwrap();
+    store.groups.hold_partitions(&holds).await.unwrap();
     assert_eq!(number(&mut sql, &format!("SELECT count(*) FROM {PARTITION_LEASE}")).await, 0);
 }
 
@@ -261,7 +265,7 @@ async fn the_group_is_handed_over_in_both_directions_under_load() {
         let mut processed: Vec<i64> = Vec::new();
         let mut reader = Worker::new(&database, "g").await;
         while reader.offset(partition).await < RECORDS {
-            store.hold_partitions(&[owned(partition)]).await.unwrap();
+            store.groups.hold_partitions(&[owned(partition)]).await.unwrap();
             // A worker's transaction that began before may still lease; what it has it acknowledges.
             let held_at = &texts(&mut sql, "SELECT clock_timestamp()::text").await[0];
             // One after the other: in one statement, leases of a transaction that ends between the
@@ -311,7 +315,7 @@ async fn commits_and_acknowledgements_do_not_deadlock() {
     while acking.iter().any(|worker| !worker.is_finished()) {
         offset = (offset + 7) % 13;
         commit(&store, partition, offset).await;
-        store.hold_partitions(&[owned(partition)]).await.unwrap();
+        store.groups.hold_partitions(&[owned(partition)]).await.unwrap();
         release(&store, "g").await;
     }
     futures::future::try_join_all(acking).await.unwrap();
@@ -341,7 +345,7 @@ async fn the_planner_has_no_statistics_of_lock_owner() {
         run(&mut sql, include_str!("sql/datahub_made.sql")).await;
         run(&mut sql, &format!("{acknowledge}; CREATE VIEW owners AS {view}")).await;
         assert_eq!(number(&mut sql, has_statistics).await, 1);
-        database.store().migrate(&Default::default()).await.unwrap();
+        database.store().schema.migrate(&Default::default()).await.unwrap();
         run(&mut sql, &format!("ANALYZE {LEASE}")).await;
         assert_eq!(number(&mut sql, has_statistics).await, left);
     }

@@ -33,11 +33,11 @@ fn patience(give_up_after: Duration) -> MigrateOptions {
 }
 
 async fn migrate(store: &Store) -> MigrateReport {
-    store.migrate(&MigrateOptions::default()).await.unwrap()
+    store.schema.migrate(&MigrateOptions::default()).await.unwrap()
 }
 
 async fn refusal(store: &Store) -> String {
-    match store.migrate(&MigrateOptions::default()).await {
+    match store.schema.migrate(&MigrateOptions::default()).await {
         Err(StoreError::SchemaNotReady(reason)) => reason,
         other => panic!("{other:?}"),
     }
@@ -86,7 +86,7 @@ async fn the_lean_profile_has_the_keys_of_d5_and_no_others() {
     let keys = foreign_keys(&mut sql).await;
     assert!(!keys.iter().any(|key| key.starts_with("message ") && key.contains("topic")), "{keys:?}");
     assert!(!keys.iter().any(|key| key.starts_with("message_group_lease")), "{keys:?}");
-    assert_eq!(database.store().schema_status().await.unwrap().profile, Some(SchemaProfile::Lean));
+    assert_eq!(database.store().schema.schema_status().await.unwrap().profile, Some(SchemaProfile::Lean));
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn the_datahub_profile_has_the_keys_that_datahub_makes() {
         assert_eq!(indexes(&mut sql, table).await, indexes(&mut datahub_sql, table).await);
         assert_eq!(columns(&mut sql, table).await, columns(&mut datahub_sql, table).await);
     }
-    assert_eq!(database.store().schema_status().await.unwrap().profile, Some(SchemaProfile::Datahub));
+    assert_eq!(database.store().schema.schema_status().await.unwrap().profile, Some(SchemaProfile::Datahub));
 }
 
 /// Name, type, default, null and generation of each column, by name.
@@ -171,7 +171,7 @@ async fn eight_gateways_that_start_at_once_migrate_once() {
     assert_eq!(made.len(), 5, "{made:?}");
     for (report, store) in reports.iter().zip(&stores) {
         assert!(report.time_partitions.covers_now);
-        store.schema_status().await.unwrap().require().unwrap();
+        store.schema.schema_status().await.unwrap().require().unwrap();
     }
     let mut sql = database.connection().await;
     assert_eq!(number(&mut sql, ADVISORY_LOCKS).await, 0);
@@ -184,7 +184,7 @@ async fn a_changed_script_is_refused_and_a_changed_function_replaced() {
     let mut sql = database.connection().await;
     let ledger = "queue.metadata_queue_kafka_migration";
     run(&mut sql, &format!("UPDATE {ledger} SET checksum = 'old' WHERE script LIKE 'R%'")).await;
-    let missing = database.store().schema_status().await.unwrap().missing;
+    let missing = database.store().schema.schema_status().await.unwrap().missing;
     assert!(missing[0].contains("R__functions.sql is not applied"), "{missing:?}");
     let functions: Vec<&str> = SCRIPTS.into_iter().filter(|script| script.starts_with('R')).collect();
     assert_eq!(migrate(database.store()).await.applied, functions);
@@ -192,7 +192,7 @@ async fn a_changed_script_is_refused_and_a_changed_function_replaced() {
     run(&mut sql, &format!("UPDATE {ledger} SET checksum = 'other' WHERE script LIKE 'V002%'")).await;
     let reason = refusal(database.store()).await;
     assert!(reason.contains("V002__gateway.sql was applied with another content"), "{reason}");
-    assert_eq!(database.store().schema_status().await.unwrap().missing, [reason]);
+    assert_eq!(database.store().schema.schema_status().await.unwrap().missing, [reason]);
 }
 
 #[tokio::test]
@@ -203,7 +203,7 @@ async fn the_schema_of_a_newer_gateway_is_left_as_it_is() {
     run(&mut sql, &format!("INSERT INTO {ledger} VALUES ('V900__future.sql', 'x')")).await;
     run(&mut sql, &format!("UPDATE {ledger} SET checksum = 'newer' WHERE script LIKE 'R%'")).await;
     assert!(migrate(database.store()).await.applied.is_empty());
-    let status = database.store().schema_status().await.unwrap();
+    let status = database.store().schema.schema_status().await.unwrap();
     status.require().unwrap();
     assert_eq!(status.notes, ["migration V900__future.sql is of a newer gateway"]);
 }
@@ -236,8 +236,8 @@ async fn a_schema_that_datahub_made_only_gains() {
     let ids = "SELECT count(DISTINCT kafka_topic_id) FROM queue.metadata_queue_topic";
     assert_eq!(number(&mut sql, ids).await, 2);
 
-    database.store().schema_status().await.unwrap().require().unwrap();
-    assert_eq!(database.store().all_topics().await.unwrap().len(), 2);
+    database.store().schema.schema_status().await.unwrap().require().unwrap();
+    assert_eq!(database.store().catalog.all_topics().await.unwrap().len(), 2);
     priority_may_be_minus_one(&mut sql).await;
     producer_index_is_everywhere(&mut sql).await;
 }
@@ -299,12 +299,12 @@ async fn any_legal_schema_and_prefix_will_do_and_two_can_share_a_database() {
         let store = Store::connect(config).unwrap();
         for profile in [SchemaProfile::Datahub, SchemaProfile::Lean] {
             // The second finds the tables of the first and leaves their keys alone.
-            store.migrate(&MigrateOptions { profile, ..MigrateOptions::default() }).await.unwrap();
+            store.schema.migrate(&MigrateOptions { profile, ..MigrateOptions::default() }).await.unwrap();
         }
-        let status = store.schema_status().await.unwrap();
+        let status = store.schema.schema_status().await.unwrap();
         status.require().unwrap();
         assert_eq!(status.profile, Some(SchemaProfile::Datahub));
-        assert_eq!(store.next_producer_id().await.unwrap(), 1);
+        assert_eq!(store.cluster.next_producer_id().await.unwrap(), 1);
     }
     let mut sql = database.connection().await;
     let cut = "SELECT count(*) FROM pg_class WHERE length(relname) > 62 AND relkind IN ('r', 'p', 'S')";
@@ -331,7 +331,7 @@ async fn a_long_reader_delays_the_migration_but_not_the_other_clients() {
         }
         longest
     });
-    let gave_up = database.store().migrate(&patience(Duration::from_secs(2))).await.unwrap_err();
+    let gave_up = database.store().schema.migrate(&patience(Duration::from_secs(2))).await.unwrap_err();
     assert!(matches!(gave_up, StoreError::Contended(_)), "{gave_up}");
     assert!(gave_up.to_string().contains("columns of message"), "{gave_up}");
     let longest = writing.await.unwrap();
@@ -369,12 +369,12 @@ async fn an_index_that_cannot_be_built_now_is_built_later() {
     sqlx::raw_sql(AssertSqlSafe(interrupted)).execute(&mut sql).await.unwrap_err();
     run(&mut writer, "COMMIT").await;
 
-    let status = database.store().schema_status().await.unwrap();
+    let status = database.store().schema.schema_status().await.unwrap();
     status.require().expect("works without");
     assert_eq!(status.notes, ["the index of idempotent producers is still being built"]);
-    assert!(database.store().build_indexes().await.unwrap());
+    assert!(database.store().schema.build_indexes().await.unwrap());
     producer_index_is_everywhere(&mut sql).await;
-    assert!(database.store().schema_status().await.unwrap().notes.is_empty());
+    assert!(database.store().schema.schema_status().await.unwrap().notes.is_empty());
 }
 
 #[tokio::test]
@@ -383,10 +383,10 @@ async fn a_migration_that_was_interrupted_goes_on_where_it_was() {
     migrate(database.store()).await;
     // Every step of V002 was done, its row was not written.
     run(&mut sql, "DELETE FROM queue.metadata_queue_kafka_migration").await;
-    let cluster = database.store().cluster_id().await.unwrap();
+    let cluster = database.store().cluster.cluster_id().await.unwrap();
     assert_eq!(migrate(database.store()).await.applied, SCRIPTS[1..]);
     let again = Store::connect(database.config()).unwrap();
-    assert_eq!(again.cluster_id().await.unwrap(), cluster);
+    assert_eq!(again.cluster.cluster_id().await.unwrap(), cluster);
 }
 
 #[tokio::test]
@@ -397,7 +397,7 @@ async fn what_is_not_pgqueue_is_refused_in_words() {
         run(&mut transaction_free, change).await;
         let reason = refusal(database.store()).await;
         assert!(reason.contains(words), "{reason}");
-        assert_eq!(database.store().schema_status().await.unwrap().missing, [reason]);
+        assert_eq!(database.store().schema.schema_status().await.unwrap().missing, [reason]);
         assert_eq!(number(sql, "SELECT count(*) FROM pg_class WHERE relname LIKE '%kafka%'").await, 0);
     };
     let rename = "ALTER TABLE queue.metadata_queue_topic RENAME COLUMN aggressive_retention TO other";
@@ -417,7 +417,7 @@ async fn what_is_not_pgqueue_is_refused_in_words() {
 #[tokio::test]
 async fn a_start_without_migration_is_told_what_is_missing() {
     let database = TestDatabase::empty().await;
-    let missing = async || database.store().schema_status().await.unwrap().missing;
+    let missing = async || database.store().schema.schema_status().await.unwrap().missing;
     assert_eq!(missing().await, ["schema queue does not exist: run migrate"]);
     let mut sql = database.connection().await;
     run(&mut sql, "CREATE SCHEMA queue").await;
@@ -457,8 +457,8 @@ async fn a_user_without_privileges_starts_on_a_migrated_schema_and_is_told_on_an
     };
     let limited = as_role(database.url());
     assert!(migrate(&limited).await.applied.is_empty());
-    limited.next_producer_id().await.unwrap();
-    let error = as_role(empty.url()).migrate(&MigrateOptions::default()).await.unwrap_err();
+    limited.cluster.next_producer_id().await.unwrap();
+    let error = as_role(empty.url()).schema.migrate(&MigrateOptions::default()).await.unwrap_err();
     assert!(matches!(error, StoreError::Denied(_)), "{error}");
     limited.close().await;
     run(&mut sql, &format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
@@ -468,12 +468,13 @@ async fn a_user_without_privileges_starts_on_a_migrated_schema_and_is_told_on_an
 async fn a_migrator_that_died_leaves_no_lock() {
     let database = TestDatabase::empty().await;
     let cut_off = database.store().clone();
-    let migrating = tokio::spawn(async move { cut_off.migrate(&MigrateOptions::default()).await });
+    let migrating = tokio::spawn(async move { cut_off.schema.migrate(&MigrateOptions::default()).await });
     tokio::time::sleep(Duration::from_millis(120)).await;
     migrating.abort();
     let _ = migrating.await;
     let start = Instant::now();
-    let report = Store::connect(database.config()).unwrap().migrate(&patience(Duration::from_secs(10))).await.unwrap();
+    let report =
+        Store::connect(database.config()).unwrap().schema.migrate(&patience(Duration::from_secs(10))).await.unwrap();
     assert!(report.time_partitions.covers_now && start.elapsed() < Duration::from_secs(10));
 
     let mut sql = database.connection().await;
@@ -482,7 +483,7 @@ async fn a_migrator_that_died_leaves_no_lock() {
     run(&mut holder, "BEGIN; LOCK TABLE queue.metadata_queue_consumer_offset").await;
     let waiting = tokio::spawn({
         let store = database.store().clone();
-        async move { store.migrate(&patience(Duration::from_secs(20))).await }
+        async move { store.schema.migrate(&patience(Duration::from_secs(20))).await }
     });
     tokio::time::sleep(Duration::from_millis(700)).await;
     let kill = ADVISORY_LOCKS.replace("count(*)", "count(pg_terminate_backend(l.pid))");

@@ -20,7 +20,7 @@ use crate::{
 pub async fn create(store: &Store, name: &str, partition_count: i32) -> Arc<Topic> {
     let new =
         NewTopic { name: name.to_owned(), partition_count, retention_max_age_seconds: 0, configs: BTreeMap::new() };
-    store.create_topic(&new).await.unwrap()
+    store.catalog.create_topic(&new).await.unwrap()
 }
 
 fn at(offset: i64) -> NewOffset {
@@ -34,11 +34,11 @@ fn stored(previous: Option<i64>) -> Committed {
 pub async fn commit(store: &Store, group: &str, partition: PartitionKey, new: NewOffset) -> Committed {
     let offsets = BTreeMap::from([(partition, new)]);
     let commit = OffsetCommit { group, offsets: &offsets, slot: None };
-    store.commit_offsets(&commit).await.unwrap().unwrap()[&partition]
+    store.groups.commit_offsets(&commit).await.unwrap().unwrap()[&partition]
 }
 
 async fn all(store: &Store, group: &str) -> Vec<StoredOffset> {
-    store.fetch_offsets(&[OffsetQuery { group, partitions: None }]).await.unwrap()
+    store.groups.fetch_offsets(&[OffsetQuery { group, partitions: None }]).await.unwrap()
 }
 
 async fn only(store: &Store, group: &str) -> StoredOffset {
@@ -70,7 +70,7 @@ async fn many_partitions_are_committed_at_once_and_found_again() {
             (key(two.id, 5), NewOffset { metadata: "a\0b".to_owned(), ..at(1) }),
         ]);
         let commit = OffsetCommit { group: "g", offsets: &offsets, slot: None };
-        let results = store.commit_offsets(&commit).await.unwrap().unwrap();
+        let results = store.groups.commit_offsets(&commit).await.unwrap().unwrap();
         let expected = BTreeMap::from([
             (key(one.id, 0), stored(None)),
             (key(one.id, 1), stored(None)),
@@ -99,13 +99,13 @@ async fn many_partitions_are_committed_at_once_and_found_again() {
             OffsetQuery { group: "none", partitions: None },
             OffsetQuery { group: "none", partitions: Some(&named) },
         ];
-        let found = other.fetch_offsets(&queries).await.unwrap();
+        let found = other.groups.fetch_offsets(&queries).await.unwrap();
         let short: Vec<_> = found.iter().map(|o| (o.group.as_str(), o.partition, o.offset)).collect();
         assert_eq!(short, [("g", named[1], 0), ("g", named[0], i64::MAX), ("other", named[0], 5)]);
-        assert_eq!(other.groups_with_offsets().await.unwrap(), ["g", "other"]);
-        assert!(store.fetch_offsets(&[]).await.unwrap().is_empty());
+        assert_eq!(other.groups.groups_with_offsets().await.unwrap(), ["g", "other"]);
+        assert!(store.groups.fetch_offsets(&[]).await.unwrap().is_empty());
         let nothing = OffsetCommit { group: "g", offsets: &BTreeMap::new(), slot: None };
-        assert_eq!(store.commit_offsets(&nothing).await.unwrap(), Some(BTreeMap::new()));
+        assert_eq!(store.groups.commit_offsets(&nothing).await.unwrap(), Some(BTreeMap::new()));
     }
 }
 
@@ -227,15 +227,15 @@ async fn a_commit_with_an_old_fencing_number_is_not_stored() {
     let store = database.store();
     let partition = PartitionKey::new(create(store, "t", 1).await.id, 0);
     let instance = uuid::Uuid::new_v4();
-    let slots = store.keep_slots(instance, Duration::from_secs(10)).await.unwrap();
+    let slots = store.cluster.keep_slots(instance, Duration::from_secs(10)).await.unwrap();
     let slot = slots.of(instance).next();
     let offsets = BTreeMap::from([(partition, at(5))]);
     let commit = OffsetCommit { group: "g", offsets: &offsets, slot };
-    assert_eq!(store.commit_offsets(&commit).await.unwrap().unwrap()[&partition], stored(None));
-    store.release_slots(instance, None).await.unwrap();
+    assert_eq!(store.groups.commit_offsets(&commit).await.unwrap().unwrap()[&partition], stored(None));
+    store.cluster.release_slots(instance, None).await.unwrap();
     let offsets = BTreeMap::from([(partition, at(6))]);
     let late = OffsetCommit { group: "g", offsets: &offsets, slot };
-    assert_eq!(store.commit_offsets(&late).await.unwrap(), None);
+    assert_eq!(store.groups.commit_offsets(&late).await.unwrap(), None);
     assert_eq!(only(store, "g").await.offset, 5);
 }
 
@@ -255,9 +255,9 @@ async fn a_topic_that_is_made_again_has_no_old_commits() {
                         let offsets: BTreeMap<_, _> =
                             (0..8).map(|partition| (PartitionKey::new(id, partition), at(offset))).collect();
                         let commit = OffsetCommit { group: &group, offsets: &offsets, slot: None };
-                        let results = store.commit_offsets(&commit).await.unwrap().unwrap();
+                        let results = store.groups.commit_offsets(&commit).await.unwrap().unwrap();
                         let registration = Registration { group: group.clone(), topic_id: id };
-                        store.heartbeat_registrations(&[registration], Duration::ZERO).await.unwrap();
+                        store.groups.heartbeat_registrations(&[registration], Duration::ZERO).await.unwrap();
                         if results.values().all(|result| *result == Committed::UnknownPartition) {
                             return;
                         }
@@ -289,7 +289,7 @@ async fn save(store: &Store, group_id: &str, generation: i32, has_members: bool,
         has_members,
         state: Vec::new(),
     };
-    assert!(store.save_group(&group, slot).await.unwrap());
+    assert!(store.groups.save_group(&group, slot).await.unwrap());
 }
 
 /// A group that has committed two hours ago for the topics "read" and "left".
@@ -309,7 +309,7 @@ async fn offsets_of_topics_that_no_member_needs_expire_by_their_commit() {
     let topics = [create(store, "read", 1).await, create(store, "left", 1).await];
     let instance = uuid::Uuid::new_v4();
     let slots: Vec<SlotLease> =
-        store.keep_slots(instance, Duration::from_secs(10)).await.unwrap().of(instance).collect();
+        store.cluster.keep_slots(instance, Duration::from_secs(10)).await.unwrap().of(instance).collect();
     let (mine, others) = (slots[0], slots[1]);
     let (both, neither): (&[&str], &[&str]) = (&["left", "read"], &[]);
     let (read, members) = (Some(&["read"][..]), Some((mine, 3, true)));
@@ -362,7 +362,7 @@ async fn offsets_of_topics_that_no_member_needs_expire_by_their_commit() {
     let lost = SlotLease { fencing: others.fencing - 1, ..others };
     let hour = Duration::from_secs(3600);
     let expired: usize = cases.iter().map(|case| 2 - case.offsets_left.len()).sum();
-    assert_eq!(store.expire_offsets(hour, &[mine, lost], &live).await.unwrap(), expired as u64);
+    assert_eq!(store.groups.expire_offsets(hour, &[mine, lost], &live).await.unwrap(), expired as u64);
     for case in &cases {
         let left: BTreeSet<String> = all(store, case.id).await.into_iter().map(|offset| offset.topic).collect();
         assert!(left.iter().eq(case.offsets_left), "{}: {left:?}", case.id);
@@ -374,7 +374,7 @@ async fn offsets_of_topics_that_no_member_needs_expire_by_their_commit() {
           kafka_heartbeat_at = kafka_heartbeat_at - interval '1 hour' WHERE consumer_group LIKE '%stable' \
             OR consumer_group LIKE '%shared%'";
     run(&mut sql, retention).await;
-    store.expire_offsets(hour, &[mine], &live).await.unwrap();
+    store.groups.expire_offsets(hour, &[mine], &live).await.unwrap();
     let registered = "SELECT topic_name || ', ' || consumer_group FROM metadata_queue_consumer_registration \
         JOIN metadata_queue_topic t ON t.id = topic_id \
         WHERE consumer_group LIKE '%stable' OR consumer_group LIKE '%shared%' ORDER BY consumer_group, topic_name";
@@ -397,14 +397,14 @@ async fn offsets_expire_when_nothing_needs_them() {
     commit(store, "explicit", partition, explicit(0)).await;
     commit(store, "later", partition, explicit(100_000)).await;
     let instance = uuid::Uuid::new_v4();
-    let slot = store.keep_slots(instance, Duration::from_secs(10)).await.unwrap().of(instance).next().unwrap();
+    let slot = store.cluster.keep_slots(instance, Duration::from_secs(10)).await.unwrap().of(instance).next().unwrap();
     for (group_id, has_members) in [("members", true), ("emptied", false)] {
         save(store, group_id, 1, has_members, slot).await;
     }
     Worker::new(&database, "worker").await.register(topic.id).await;
     let simple = Registration { group: "simple".to_owned(), topic_id: topic.id };
     let console = Registration { group: "console".to_owned(), topic_id: topic.id };
-    store.heartbeat_registrations(&[simple, console], Duration::ZERO).await.unwrap();
+    store.groups.heartbeat_registrations(&[simple, console], Duration::ZERO).await.unwrap();
     run(
         &mut sql,
         "SET search_path TO queue; \
@@ -418,16 +418,16 @@ async fn offsets_expire_when_nothing_needs_them() {
     )
     .await;
     let hour = Duration::from_secs(3600);
-    assert_eq!(store.expire_offsets(3 * hour, &[slot], &[]).await.unwrap(), 1, "the one that said so itself");
-    assert_eq!(store.expire_offsets(hour, &[slot], &[]).await.unwrap(), 1);
+    assert_eq!(store.groups.expire_offsets(3 * hour, &[slot], &[]).await.unwrap(), 1, "the one that said so itself");
+    assert_eq!(store.groups.expire_offsets(hour, &[slot], &[]).await.unwrap(), 1);
     let left = ["emptied", "later", "members", "moved", "pgqueue", "worker", "young"];
-    assert_eq!(store.groups_with_offsets().await.unwrap(), left);
+    assert_eq!(store.groups.groups_with_offsets().await.unwrap(), left);
     let registered = "SELECT consumer_group FROM queue.metadata_queue_consumer_registration";
     assert_eq!(crate::texts(&mut sql, registered).await, ["worker"]);
 
     run(&mut sql, "UPDATE metadata_queue_kafka_group SET updated_at = now() - interval '2 hours'").await;
-    assert_eq!(store.expire_offsets(hour, &[slot], &[]).await.unwrap(), 1);
-    assert!(!store.groups_with_offsets().await.unwrap().contains(&"emptied".to_owned()));
+    assert_eq!(store.groups.expire_offsets(hour, &[slot], &[]).await.unwrap(), 1);
+    assert!(!store.groups.groups_with_offsets().await.unwrap().contains(&"emptied".to_owned()));
 }
 
 #[tokio::test]
@@ -443,17 +443,17 @@ async fn deleted_offsets_take_acks_and_the_last_one_the_registration() {
     worker.ack(first, &received).await;
     commit(store, "g", second, at(3)).await;
     let registration = [Registration { group: "g".to_owned(), topic_id: topic.id }];
-    store.heartbeat_registrations(&registration, Duration::ZERO).await.unwrap();
+    store.groups.heartbeat_registrations(&registration, Duration::ZERO).await.unwrap();
     let registered = "SELECT count(*) FROM queue.metadata_queue_consumer_registration";
 
-    assert_eq!(store.delete_offsets("g", &[first, PartitionKey::new(topic.id, 9)]).await.unwrap(), [first]);
+    assert_eq!(store.groups.delete_offsets("g", &[first, PartitionKey::new(topic.id, 9)]).await.unwrap(), [first]);
     assert_eq!(only(store, "g").await.partition, second);
     assert_eq!(number(&mut sql, registered).await, 1);
     assert!(leases(&mut sql, "g").await.is_empty());
     assert_eq!(seqs(&worker.receive(first, 60.0).await), [1, 2], "from the start");
-    assert_eq!(store.delete_offsets("g", &[first, second]).await.unwrap(), [second]);
+    assert_eq!(store.groups.delete_offsets("g", &[first, second]).await.unwrap(), [second]);
     assert_eq!(number(&mut sql, registered).await, 0);
-    assert!(store.groups_with_offsets().await.unwrap().is_empty());
+    assert!(store.groups.groups_with_offsets().await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -478,7 +478,7 @@ async fn offsets_past_the_end_of_the_log_are_found() {
         ("stuck", [offset(short.id, 0, 5), offset(short.id, 1, 8), offset(empty.id, 0, 1)]),
     ] {
         let offsets = BTreeMap::from(offsets);
-        store.commit_offsets(&OffsetCommit { group, offsets: &offsets, slot: None }).await.unwrap();
+        store.groups.commit_offsets(&OffsetCommit { group, offsets: &offsets, slot: None }).await.unwrap();
     }
     let stuck = |topic: &Topic, partition, offset, distance| StuckAhead {
         group: "stuck".to_owned(),
@@ -488,5 +488,5 @@ async fn offsets_past_the_end_of_the_log_are_found() {
         distance,
     };
     let expected = [stuck(&empty, 0, 1, 1), stuck(&short, 0, 5, 2), stuck(&short, 1, 8, 1)];
-    assert_eq!(store.stuck_ahead().await.unwrap(), expected);
+    assert_eq!(store.groups.stuck_ahead().await.unwrap(), expected);
 }

@@ -11,7 +11,7 @@ async fn a_start_does_not_need_postgres_but_sound_settings() {
     let config = StoreConfig::new("postgres://nobody@127.0.0.1:1/none");
     let config = StoreConfig { acquire_timeout: Duration::from_millis(300), ..config };
     let store = Store::connect(config.clone()).unwrap();
-    let error = store.next_producer_id().await.unwrap_err();
+    let error = store.cluster.next_producer_id().await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
 
     let unsound: [fn(&mut StoreConfig); 5] = [
@@ -69,13 +69,13 @@ async fn a_stopped_server_costs_little_time_and_its_return_is_noticed() {
     let database = TestDatabase::on_private_server().await;
     let config = StoreConfig { acquire_timeout: Duration::from_millis(500), ..database.config() };
     let store = Store::connect(config).unwrap();
-    store.next_producer_id().await.unwrap();
+    store.cluster.next_producer_id().await.unwrap();
     database.server().stop(StopMode::Immediate).unwrap();
 
     let start = Instant::now();
     let mut failures = 0;
     while start.elapsed() < Duration::from_secs(2) {
-        let calls = (0..20).map(|_| store.next_producer_id());
+        let calls = (0..20).map(|_| store.cluster.next_producer_id());
         for result in futures::future::join_all(calls).await {
             let error = result.unwrap_err();
             assert!(error.is_retriable(), "{error}");
@@ -88,7 +88,7 @@ async fn a_stopped_server_costs_little_time_and_its_return_is_noticed() {
 
     database.server().restart().unwrap();
     let back = Instant::now();
-    while store.next_producer_id().await.is_err() {
+    while store.cluster.next_producer_id().await.is_err() {
         assert!(back.elapsed() < Duration::from_secs(8), "still away");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -99,7 +99,7 @@ async fn a_server_that_turned_read_only_is_left_and_taken_back() {
     let database = TestDatabase::on_private_server().await;
     let config = StoreConfig { acquire_timeout: Duration::from_millis(500), ..database.config() };
     let store = Store::connect(config).unwrap();
-    store.next_producer_id().await.unwrap();
+    store.cluster.next_producer_id().await.unwrap();
     let mut admin = database.connection().await;
     let switch = async |admin: &mut sqlx::PgConnection, value: &str| {
         run(admin, &format!("ALTER SYSTEM SET default_transaction_read_only = {value}")).await;
@@ -117,7 +117,7 @@ async fn a_server_that_turned_read_only_is_left_and_taken_back() {
     run(&mut admin, "SET default_transaction_read_only = off").await;
     switch(&mut admin, "off").await;
     let start = Instant::now();
-    while store.next_producer_id().await.is_err() {
+    while store.cluster.next_producer_id().await.is_err() {
         assert!(start.elapsed() < Duration::from_secs(8), "not taken back");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -11,7 +11,7 @@ async fn two_gateways_never_give_out_the_same_producer_id() {
     let other = Store::connect(database.config()).unwrap();
     let mut seen = HashSet::new();
     for _ in 0..50 {
-        let (one, two) = tokio::join!(database.store().next_producer_id(), other.next_producer_id());
+        let (one, two) = tokio::join!(database.store().cluster.next_producer_id(), other.cluster.next_producer_id());
         assert!(seen.insert(one.unwrap()));
         assert!(seen.insert(two.unwrap()));
     }
@@ -34,7 +34,7 @@ async fn a_crash_of_the_server_does_not_repeat_a_producer_id() {
 /// The first ones to ask after a crash may get a connection that has died with the server.
 async fn next_producer_id(store: &Store) -> i64 {
     loop {
-        match store.next_producer_id().await {
+        match store.cluster.next_producer_id().await {
             Ok(id) => return id,
             Err(error) => assert!(error.is_retriable(), "{error}"),
         }

@@ -52,19 +52,19 @@ fn decode(bytes: &[u8]) -> Vec<Read> {
 
 impl Log {
     async fn bounds(&self, partition: i32) -> Bounds {
-        self.store.partition_bounds(&[self.key(partition)]).await.unwrap()[&self.key(partition)]
+        self.store.log.partition_bounds(&[self.key(partition)]).await.unwrap()[&self.key(partition)]
     }
 
     async fn read(&self, partition: i32, offset: i64, max_bytes: usize) -> Result<Vec<Read>, ReadError> {
-        let known = self.store.known_bounds(&[self.key(partition)]).await.unwrap()[&self.key(partition)];
+        let known = self.store.log.known_bounds(&[self.key(partition)]).await.unwrap()[&self.key(partition)];
         let limit = ReadLimit { max_bytes, at_least_one: true };
-        let fetched = self.store.fetch(self.key(partition), offset, limit, known).await?;
+        let fetched = self.store.log.fetch(self.key(partition), offset, limit, known).await?;
         Ok(decode(&fetched.records))
     }
 
     async fn bytes_read(&self, offset: i64, limit: ReadLimit) -> usize {
         let known = self.bounds(0).await;
-        self.store.fetch(self.key(0), offset, limit, known).await.unwrap().records.len()
+        self.store.log.fetch(self.key(0), offset, limit, known).await.unwrap().records.len()
     }
 
     async fn insert_as_pgqueue(&self, connection: &mut PgConnection, key: &str, payload: &[u8], compression: i16) {
@@ -278,11 +278,11 @@ async fn offsets_by_time_equal_a_scan() {
             .iter()
             .position(|timestamp| *timestamp >= target)
             .map(|i| OffsetAndTimestamp { offset: i as i64, timestamp: timestamps[i] });
-        assert_eq!(log.store.offset_for_timestamp(log.key(0), target, bounds).await.unwrap(), expected, "{target}");
+        assert_eq!(log.store.log.offset_for_timestamp(log.key(0), target, bounds).await.unwrap(), expected, "{target}");
     }
     let max = *timestamps.iter().max().unwrap();
     let first = timestamps.iter().position(|timestamp| *timestamp == max).unwrap() as i64;
-    let found = log.store.offset_of_max_timestamp(log.key(0), bounds).await.unwrap();
+    let found = log.store.log.offset_of_max_timestamp(log.key(0), bounds).await.unwrap();
     assert_eq!(found, Some(OffsetAndTimestamp { offset: first, timestamp: max }));
 }
 
@@ -297,7 +297,7 @@ async fn log_append_time_is_the_commit_s_and_the_same_everywhere() {
     let times: Vec<_> = read.iter().map(|r| Some(r.timestamp)).collect();
     assert_eq!(times, [first.log_append_time, first.log_append_time, second.log_append_time]);
     let bounds = log.bounds(0).await;
-    let found = log.store.offset_for_timestamp(log.key(0), read[0].timestamp, bounds).await.unwrap().unwrap();
+    let found = log.store.log.offset_for_timestamp(log.key(0), read[0].timestamp, bounds).await.unwrap().unwrap();
     assert_eq!(found.offset, 0);
 }
 
@@ -305,7 +305,7 @@ async fn log_append_time_is_the_commit_s_and_the_same_everywhere() {
 async fn an_append_wakes_and_nothing_else_does() {
     let database = TestDatabase::new().await;
     let log = Log::create(&database, 2).await;
-    let subscription = log.store.subscribe(vec![log.key(0)]);
+    let subscription = log.store.log.subscribe(vec![log.key(0)]);
     subscription.want(1);
     log.append(1, plain(&["other partition"])).await.unwrap();
     assert!(timeout(Duration::from_millis(50), subscription.moved()).await.is_err());
@@ -320,12 +320,12 @@ async fn rows_of_others_wake_also_when_their_transaction_was_long() {
     let shutdown = CancellationToken::new();
     let watching = tokio::spawn({
         let (store, shutdown) = (log.store.clone(), shutdown.clone());
-        async move { store.watch(shutdown).await }
+        async move { store.log.watch(shutdown).await }
     });
     let mut connection = database.connection().await;
     for _ in 0..3 {
-        log.store.known_bounds(&[log.key(0)]).await.unwrap();
-        let subscription = log.store.subscribe(vec![log.key(0)]);
+        log.store.log.known_bounds(&[log.key(0)]).await.unwrap();
+        let subscription = log.store.log.subscribe(vec![log.key(0)]);
         let mut transaction = connection.begin().await.unwrap();
         sqlx::query(
             "INSERT INTO queue.metadata_queue_message (topic_id, partition_id, routing_key, enqueue_seq, payload) \

@@ -72,15 +72,15 @@ impl Log {
             retention_max_age_seconds: 0,
             configs: Default::default(),
         };
-        let topic = store.create_topic(&new).await.unwrap();
-        let writers = store.spawn_writers();
+        let topic = store.catalog.create_topic(&new).await.unwrap();
+        let writers = store.log.spawn_writers();
         Self { store, name: new.name, topic_id: topic.id, log_append_time: false, writers }
     }
 
     /// The same topic through a store of its own, which remembers nothing.
     pub async fn on_another_gateway(&self, database: &TestDatabase) -> Self {
         let store = Store::connect(database.config()).unwrap();
-        let writers = store.spawn_writers();
+        let writers = store.log.spawn_writers();
         Self { store, name: self.name.clone(), topic_id: self.topic_id, log_append_time: self.log_append_time, writers }
     }
 
@@ -89,7 +89,7 @@ impl Log {
     }
 
     pub fn queue(&self, partition: i32, batch: ProducedBatch) -> AppendReply {
-        self.store.append(Append {
+        self.store.log.append(Append {
             partition: self.key(partition),
             batch,
             log_append_time: self.log_append_time,

@@ -31,14 +31,14 @@ async fn groups_are_registered_and_heartbeat_no_more_often_than_asked() {
             registration("a", two.id + 7),
         ];
         let minute = Duration::from_secs(60);
-        assert!(store.heartbeat_registrations(&[], minute).await.unwrap().is_empty());
-        assert!(store.heartbeat_registrations(&wanted, minute).await.unwrap().is_empty());
+        assert!(store.groups.heartbeat_registrations(&[], minute).await.unwrap().is_empty());
+        assert!(store.groups.heartbeat_registrations(&wanted, minute).await.unwrap().is_empty());
         assert_eq!(number(&mut sql, COUNT).await, 3);
         let versions = "SELECT xmin::text FROM queue.metadata_queue_consumer_registration ORDER BY id";
         let before = texts(&mut sql, versions).await;
-        store.heartbeat_registrations(&wanted, minute).await.unwrap();
+        store.groups.heartbeat_registrations(&wanted, minute).await.unwrap();
         assert_eq!(texts(&mut sql, versions).await, before);
-        store.heartbeat_registrations(&wanted, Duration::ZERO).await.unwrap();
+        store.groups.heartbeat_registrations(&wanted, Duration::ZERO).await.unwrap();
         assert_ne!(texts(&mut sql, versions).await, before);
     }
 }
@@ -52,10 +52,13 @@ async fn a_registration_that_a_worker_uses_is_told_and_stays() {
     let both = [registration("kafka", topic.id), registration("shared", topic.id)];
     let mut worker = Worker::new(&database, "shared").await;
     worker.register(topic.id).await;
-    assert_eq!(store.heartbeat_registrations(&both, Duration::ZERO).await.unwrap(), both[1..]);
-    assert!(store.heartbeat_registrations(&both, Duration::ZERO).await.unwrap().is_empty(), "it was silent since");
+    assert_eq!(store.groups.heartbeat_registrations(&both, Duration::ZERO).await.unwrap(), both[1..]);
+    assert!(
+        store.groups.heartbeat_registrations(&both, Duration::ZERO).await.unwrap().is_empty(),
+        "it was silent since"
+    );
     worker.register(topic.id).await;
-    assert_eq!(store.unregister(&["kafka", "shared", "none"]).await.unwrap(), 1);
+    assert_eq!(store.groups.unregister(&["kafka", "shared", "none"]).await.unwrap(), 1);
     assert_eq!(number(&mut sql, COUNT).await, 1);
     // A worker that ended long ago is not told of, and its registration stays: pgQueue's rule.
     run(
@@ -64,8 +67,8 @@ async fn a_registration_that_a_worker_uses_is_told_and_stays() {
          kafka_heartbeat_at = NULL",
     )
     .await;
-    assert_eq!(store.unregister(&["shared"]).await.unwrap(), 0);
-    assert!(store.heartbeat_registrations(&both, Duration::ZERO).await.unwrap().is_empty());
+    assert_eq!(store.groups.unregister(&["shared"]).await.unwrap(), 0);
+    assert!(store.groups.heartbeat_registrations(&both, Duration::ZERO).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -74,9 +77,9 @@ async fn a_group_with_offsets_stays_registered() {
     let store = database.store();
     let (one, two) = (create(store, "one", 1).await, create(store, "two", 1).await);
     let both = [registration("g", one.id), registration("g", two.id)];
-    store.heartbeat_registrations(&both, Duration::ZERO).await.unwrap();
+    store.groups.heartbeat_registrations(&both, Duration::ZERO).await.unwrap();
     commit(store, "g", store::PartitionKey::new(one.id, 0), Default::default()).await;
-    assert_eq!(store.unregister(&["g"]).await.unwrap(), 1);
+    assert_eq!(store.groups.unregister(&["g"]).await.unwrap(), 1);
     let left = "SELECT topic_id::text FROM queue.metadata_queue_consumer_registration";
     assert_eq!(texts(&mut database.connection().await, left).await, [one.id.to_string()]);
 }

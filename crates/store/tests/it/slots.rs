@@ -24,9 +24,9 @@ impl Gateway {
     }
 
     async fn tick(&self) -> Slots {
-        let heartbeat = self.store.heartbeat_node(&self.node, LEASE).await.unwrap();
+        let heartbeat = self.store.cluster.heartbeat_node(&self.node, LEASE).await.unwrap();
         assert!(matches!(heartbeat, Heartbeat::Live(_)));
-        self.store.keep_slots(self.node.instance, LEASE).await.unwrap()
+        self.store.cluster.keep_slots(self.node.instance, LEASE).await.unwrap()
     }
 
     fn of(&self, slots: &Slots) -> Vec<SlotLease> {
@@ -37,7 +37,7 @@ impl Gateway {
     async fn give_up(&self, slots: &Slots) {
         let mine = self.of(slots);
         let excess: Vec<i32> = mine.iter().skip(slots.fair_share).map(|lease| lease.slot).collect();
-        self.store.release_slots(self.node.instance, Some(&excess)).await.unwrap();
+        self.store.cluster.release_slots(self.node.instance, Some(&excess)).await.unwrap();
     }
 }
 
@@ -92,8 +92,8 @@ async fn slots_of_a_gateway_that_is_gone_are_taken_with_higher_fencing() {
     run(&mut sql, &format!("UPDATE {TABLE} SET locked_until = now() - interval '1 second'")).await;
     assert_eq!(two.of(&two.tick().await), taken);
     // At its end it gives all up.
-    assert_eq!(two.store.release_slots(two.node.instance, None).await.unwrap(), 64);
-    assert!(two.store.remove_node(2, two.node.instance).await.unwrap());
+    assert_eq!(two.store.cluster.release_slots(two.node.instance, None).await.unwrap(), 64);
+    assert!(two.store.cluster.remove_node(2, two.node.instance).await.unwrap());
     let back = one.of(&one.tick().await);
     assert_eq!(back.len(), 64);
     assert!(back.iter().all(|slot| slot.fencing == 4));
@@ -104,7 +104,7 @@ async fn a_slot_is_never_two_gateways() {
     let database = TestDatabase::new().await;
     let gateways: Vec<Gateway> = (0..6).map(|node_id| Gateway::new(&database, node_id)).collect();
     for gateway in &gateways {
-        gateway.store.heartbeat_node(&gateway.node, LEASE).await.unwrap();
+        gateway.store.cluster.heartbeat_node(&gateway.node, LEASE).await.unwrap();
     }
     for round in 0..20 {
         let ticks = gateways.iter().map(Gateway::tick);
@@ -117,7 +117,7 @@ async fn a_slot_is_never_two_gateways() {
             }
         }
         let loser = &gateways[round % gateways.len()];
-        loser.store.release_slots(loser.node.instance, None).await.unwrap();
+        loser.store.cluster.release_slots(loser.node.instance, None).await.unwrap();
     }
     let mut sql = database.connection().await;
     let owned = format!("SELECT count(*) FROM {TABLE} WHERE lock_owner IS NOT NULL");
@@ -130,7 +130,7 @@ async fn the_slots_are_made_once() {
     let mut sql = database.connection().await;
     run(&mut sql, &format!("DELETE FROM {TABLE} WHERE slot >= 16")).await;
     run(&mut sql, "DELETE FROM queue.metadata_queue_kafka_migration WHERE script LIKE 'V003%'").await;
-    database.store().migrate(&Default::default()).await.unwrap();
+    database.store().schema.migrate(&Default::default()).await.unwrap();
     let count: i64 =
         sqlx::query_scalar(AssertSqlSafe(format!("SELECT count(*) FROM {TABLE}"))).fetch_one(&mut sql).await.unwrap();
     assert_eq!(count, 16);
@@ -150,8 +150,8 @@ async fn the_lease_is_renewed_while_all_connections_are_in_use() {
     assert!(store.acquire().await.is_err());
     let slots = gateway.tick().await;
     assert_eq!(gateway.of(&slots).len(), 64);
-    assert_eq!(store.release_slots(gateway.node.instance, None).await.unwrap(), 64);
-    assert!(store.remove_node(1, gateway.node.instance).await.unwrap());
+    assert_eq!(store.cluster.release_slots(gateway.node.instance, None).await.unwrap(), 64);
+    assert!(store.cluster.remove_node(1, gateway.node.instance).await.unwrap());
     drop(in_use);
 }
 

@@ -1,0 +1,10 @@
+//! Topics: the rows that pgQueue clients, SQL and the gateway share.
+
+mod cache;
+mod delete;
+mod handle;
+mod topic;
+mod topics;
+
+pub use handle::Catalog;
+pub use topic::{MAX_PARTITIONS, NewTopic, Topic};

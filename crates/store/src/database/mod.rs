@@ -1,0 +1,10 @@
+//! What all rooms share: connections, table names, settings.
+
+mod handle;
+pub(crate) mod pool;
+pub(crate) mod retry;
+mod socket;
+mod tables;
+
+pub(crate) use handle::Database;
+pub use tables::Tables;

@@ -1,0 +1,308 @@
+//! What waits to be written, by partition.
+
+use std::{
+    collections::{HashMap, VecDeque, hash_map::Entry},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    sync::{Notify, oneshot},
+    time::sleep,
+};
+
+use super::{
+    sequence::Producers,
+    types::{Append, AppendError, Appended},
+};
+use crate::partition::PartitionKey;
+
+/// While a transaction is under way, less than this many bytes of records wait for the next one of
+/// the same writer: many small ones cost more than they gain.
+const WORTH_A_WRITER: usize = 32 * 1024;
+/// But not longer than this; the transaction may be waiting for somebody's lock.
+const LONGEST_WAIT: Duration = Duration::from_millis(5);
+
+/// One batch and who waits for it.
+pub(crate) struct Pending {
+    pub(crate) append: Append,
+    pub(crate) reply: oneshot::Sender<Result<Appended, AppendError>>,
+}
+
+/// What the gateway remembers of a partition between two transactions; all of it can be lost.
+#[derive(Default)]
+pub(crate) struct PartitionMemory {
+    /// The seq that follows the last append of this gateway, 0 if it made none. Another value
+    /// under the lock means that somebody else appended.
+    pub(crate) next_seq: i64,
+    /// Somebody else appended or removed rows lately: the end is looked up before the next append.
+    pub(crate) is_suspect: bool,
+    /// Running maximum of the record timestamps.
+    pub(crate) max_timestamp: i64,
+    pub(crate) producers: Producers,
+}
+
+impl PartitionMemory {
+    /// All but the end, which the gateway never gives out twice; that is looked up before the next append.
+    pub(crate) fn forget(&mut self) {
+        self.producers.forget_all();
+        self.max_timestamp = -1;
+        self.is_suspect = true;
+    }
+}
+
+/// The batches of one partition that a writer has taken, with the partition's memory.
+pub(crate) struct Work {
+    pub(crate) partition: PartitionKey,
+    pub(crate) pending: VecDeque<Pending>,
+    pub(crate) memory: PartitionMemory,
+}
+
+#[derive(Default)]
+struct Queue {
+    pending: VecDeque<Pending>,
+    memory: PartitionMemory,
+    with_writer: bool,
+    /// Its lock was not free as a second one of a transaction: let it be the first next time.
+    contended: bool,
+}
+
+#[derive(Default)]
+struct State {
+    queues: HashMap<PartitionKey, Queue>,
+    /// Partitions that have pending batches and are with no writer, in the order of arrival.
+    ready: VecDeque<PartitionKey>,
+    /// Bytes of records in all queues.
+    bytes: usize,
+    /// When the last work was taken, and how many partitions are with writers.
+    taken_at: Option<Instant>,
+    with_writers: usize,
+    closed: bool,
+}
+
+/// What a writer does next.
+enum Turn {
+    Work(Vec<Work>),
+    /// What is ready is left to the writer at work, for so long.
+    Pause(Duration),
+    Wait,
+    End,
+}
+
+/// The queue between the connections and the writers. Its size is bounded by the bytes of requests
+/// that the gateway admits.
+#[derive(Default)]
+pub(crate) struct Batcher {
+    state: Mutex<State>,
+    /// Wakes the writer that came last: what its session of Postgres needs is still in the caches.
+    wake: Notify,
+}
+
+impl Batcher {
+    pub(crate) fn submit(&self, append: Append, reply: oneshot::Sender<Result<Appended, AppendError>>) {
+        let partition = append.partition;
+        let mut state = self.lock();
+        if state.closed {
+            drop(state);
+            let _ = reply.send(Err(AppendError::ShuttingDown));
+            return;
+        }
+        let queue = state.queues.entry(partition).or_default();
+        let was_idle = queue.pending.is_empty() && !queue.with_writer;
+        let bytes = append.batch.records.len();
+        queue.pending.push_back(Pending { append, reply });
+        state.bytes += bytes;
+        if was_idle {
+            state.ready.push_back(partition);
+            drop(state);
+            self.wake.notify_last();
+        }
+    }
+
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.wake.notify_last();
+    }
+
+    /// Waits for work; `None` when the batcher is closed and empty.
+    pub(crate) async fn take(&self, max_bytes: usize) -> Option<Vec<Work>> {
+        loop {
+            match self.turn(max_bytes) {
+                Turn::Work(work) => return Some(work),
+                Turn::Pause(pause) => sleep(pause).await,
+                Turn::Wait => self.wake.notified().await,
+                Turn::End => return None,
+            }
+        }
+    }
+
+    fn turn(&self, max_bytes: usize) -> Turn {
+        let mut state = self.lock();
+        if let Some(pause) = state.pause() {
+            return Turn::Pause(pause);
+        }
+        let work = state.take(max_bytes);
+        let more = !state.ready.is_empty();
+        let ended = state.closed && !more;
+        drop(state);
+        if more || ended {
+            self.wake.notify_last(); // the next writer's turn, to work or to end
+        }
+        match work.is_empty() {
+            false => Turn::Work(work),
+            true if ended => Turn::End,
+            true => Turn::Wait,
+        }
+    }
+
+    /// Gives a partition back. What is still pending in `work` goes in front of the queue again.
+    pub(crate) fn put_back(&self, work: Work, contended: bool) {
+        let mut state = self.lock();
+        state.with_writers -= 1;
+        state.bytes += work.pending.iter().map(Pending::bytes).sum::<usize>();
+        let Entry::Occupied(mut entry) = state.queues.entry(work.partition) else { return };
+        let queue = entry.get_mut();
+        queue.memory = work.memory;
+        queue.with_writer = false;
+        queue.contended = contended;
+        for pending in work.pending.into_iter().rev() {
+            queue.pending.push_front(pending);
+        }
+        if !queue.pending.is_empty() {
+            state.ready.push_back(work.partition);
+            drop(state);
+            self.wake.notify_last();
+        }
+    }
+
+    /// Forgets partitions of a deleted topic that have nothing queued.
+    pub(crate) fn forget_topic(&self, topic_id: i64) {
+        self.lock().queues.retain(|partition, queue| {
+            partition.topic_id != topic_id || queue.with_writer || !queue.pending.is_empty()
+        });
+    }
+
+    /// Takes everything that is queued, so that it can be refused.
+    pub(crate) fn take_pending(&self) -> Vec<Pending> {
+        let mut state = self.lock();
+        let ready = std::mem::take(&mut state.ready);
+        let pending: Vec<Pending> = ready
+            .into_iter()
+            .filter_map(|partition| state.queues.get_mut(&partition).map(|queue| std::mem::take(&mut queue.pending)))
+            .flatten()
+            .collect();
+        state.bytes -= pending.iter().map(Pending::bytes).sum::<usize>();
+        pending
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Each operation leaves the state whole, so a panic elsewhere does no harm to it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pending {
+    fn bytes(&self) -> usize {
+        self.append.batch.records.len()
+    }
+}
+
+impl State {
+    /// How long to leave what is ready to the writer that is at work.
+    fn pause(&self) -> Option<Duration> {
+        if self.ready.is_empty() || self.with_writers == 0 || self.bytes >= WORTH_A_WRITER {
+            return None;
+        }
+        LONGEST_WAIT.checked_sub(self.taken_at?.elapsed()).filter(|pause| !pause.is_zero())
+    }
+
+    /// Takes ready partitions up to `max_bytes` of records, the first batch in any case.
+    fn take(&mut self, max_bytes: usize) -> Vec<Work> {
+        let mut taken = Vec::new();
+        let mut bytes = 0;
+        let mut later = VecDeque::new();
+        while let Some(partition) = self.ready.pop_front() {
+            let Some(queue) = self.queues.get_mut(&partition) else { continue };
+            if queue.contended && !taken.is_empty() {
+                later.push_back(partition);
+                continue;
+            }
+            if bytes >= max_bytes {
+                later.push_back(partition);
+                break;
+            }
+            let mut pending = VecDeque::new();
+            while let Some(next) = queue.pending.front() {
+                let size = next.bytes();
+                if bytes + size > max_bytes && bytes > 0 {
+                    break;
+                }
+                bytes += size;
+                pending.extend(queue.pending.pop_front());
+            }
+            if pending.is_empty() {
+                later.push_back(partition);
+                break;
+            }
+            queue.with_writer = true;
+            let alone = std::mem::take(&mut queue.contended);
+            taken.push(Work { partition, pending, memory: std::mem::take(&mut queue.memory) });
+            if alone {
+                break;
+            }
+        }
+        while let Some(partition) = later.pop_back() {
+            self.ready.push_front(partition);
+        }
+        self.bytes -= bytes;
+        self.with_writers += taken.len();
+        if !taken.is_empty() {
+            self.taken_at = Some(Instant::now());
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::batch::{BatchBuilder, ProduceLimits, ProducedBatch, ProducerFields, TimestampType};
+
+    use super::*;
+
+    fn submit(batcher: &Batcher, partition: i32, bytes: usize) {
+        let mut builder = BatchBuilder::new(0, -1, TimestampType::CreateTime);
+        builder.push(0, 0, None, Some(&vec![0; bytes]), [].into_iter()).unwrap();
+        let limits = ProduceLimits { max_batch_bytes: 1 << 20, max_decompressed_bytes: 1 << 20 };
+        let batch = ProducedBatch::validate(builder.finish_as(&ProducerFields::default()).unwrap(), limits).unwrap();
+        let partition = PartitionKey::new(1, partition);
+        batcher.submit(
+            Append { partition, batch, log_append_time: false, reservation: Box::new(()) },
+            oneshot::channel().0,
+        );
+    }
+
+    #[tokio::test]
+    async fn little_waits_for_the_writer_that_is_at_work_but_not_for_long() {
+        let batcher = Batcher::default();
+        submit(&batcher, 0, 10);
+        assert_eq!(batcher.lock().pause(), None, "nobody is at work");
+        let first = batcher.take(1 << 20).await.unwrap();
+        submit(&batcher, 1, 10);
+        assert!(batcher.lock().pause().is_some_and(|pause| pause <= LONGEST_WAIT));
+        submit(&batcher, 2, WORTH_A_WRITER);
+        assert_eq!(batcher.lock().pause(), None, "enough for another one");
+        let second = batcher.take(1 << 20).await.unwrap();
+        assert_eq!(second.len(), 2);
+
+        submit(&batcher, 3, 10);
+        let start = Instant::now();
+        assert_eq!(batcher.take(1 << 20).await.unwrap().len(), 1, "though both are still at work");
+        assert!(start.elapsed() >= LONGEST_WAIT / 2);
+        for mut work in first.into_iter().chain(second) {
+            work.pending.clear();
+            batcher.put_back(work, false);
+        }
+        let state = batcher.lock();
+        assert_eq!((state.bytes, state.with_writers), (0, 1));
+    }
+}

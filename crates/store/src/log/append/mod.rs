@@ -1,0 +1,18 @@
+//! The produce path: group commit.
+//!
+//! Requests of many connections and partitions wait in [`batcher`] and are written together by a
+//! few writers ([`writer`]), each with a connection of its own, in one COPY and one commit, or a few
+//! records in one statement. A partition is with one writer at a time, so its batches keep the order
+//! of their arrival and its lock is never contended within a gateway.
+
+mod batcher;
+mod copy;
+mod insert;
+mod queue;
+mod sequence;
+mod transaction;
+mod types;
+mod writer;
+
+pub(super) use batcher::Batcher;
+pub use types::{Append, AppendConfig, AppendError, AppendReply, Appended, Reservation};

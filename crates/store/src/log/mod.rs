@@ -1,0 +1,19 @@
+//! The logs of partitions: appends, reads, their ends, and waking who waits for them.
+
+mod append;
+mod ends;
+mod handle;
+mod hints;
+mod ledger;
+mod range;
+mod read;
+mod statements;
+mod tail;
+mod waiters;
+mod watch;
+
+pub use append::{Append, AppendConfig, AppendError, AppendReply, Appended, Reservation};
+pub use handle::Log;
+pub use range::ReadLimit;
+pub use read::{Fetched, OffsetAndTimestamp, ReadError};
+pub use waiters::{Bounds, Subscription};
