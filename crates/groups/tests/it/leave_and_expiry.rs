@@ -2,7 +2,7 @@
 
 use groups::{ClassicGroupState as State, GroupError, JoinRequest, Settings};
 
-use crate::driver::{Driver, REBALANCE, SESSION, new_member, rejoin, static_member, sync};
+use crate::driver::{Driver, REBALANCE, SESSION, new_member, rejoin, rejoin_with, static_member, sync};
 
 fn errors(reply: &groups::LeaveReply) -> Vec<Option<GroupError>> {
     reply.members.iter().map(|member| member.error).collect()
@@ -175,6 +175,25 @@ fn a_lost_connection_starts_the_session_timeout_of_a_waiting_member() {
     let reply = driver.joined(a);
     assert_eq!((reply.generation, reply.members.len()), (2, 2));
     assert!(!driver.is_answered(b) && !driver.is_answered(again));
+}
+
+#[test]
+fn a_lost_connection_is_noticed_before_the_deadlines_of_the_other_members() {
+    let mut driver = Driver::new();
+    let patient =
+        |request: JoinRequest| JoinRequest { session_timeout_ms: 300_000, rebalance_timeout_ms: 300_000, ..request };
+    let first = driver.join(patient(JoinRequest { version: 3, ..new_member("a") }));
+    let second = driver.join(JoinRequest { version: 3, ..new_member("b") });
+    driver.pass(6_000);
+    let ids = [first, second].map(|token| driver.joined(token).member_id);
+    driver.sync_all(&ids, 1);
+    // The session of `b` was due in 10 s; a tick that finds nothing to do leaves the deadlines of `a` only.
+    let b = driver.join(rejoin_with(&ids[1], &["other"]));
+    driver.pass(i64::from(SESSION));
+    driver.cancel(b);
+    assert_eq!(driver.group.wake_at(), Some(driver.now + i64::from(SESSION)));
+    driver.pass(i64::from(SESSION));
+    assert!(driver.group.describe().members.iter().all(|member| member.member_id != ids[1]));
 }
 
 #[test]
