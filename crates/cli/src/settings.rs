@@ -8,7 +8,7 @@ use std::{
     path::PathBuf,
 };
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use gateway::config::{Config, DatabaseConfig};
 
 use crate::{datahub, failure::Failure, service_links};
@@ -35,11 +35,11 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 
     /// Form of the log on standard error
-    #[arg(long, global = true, env = "PGQUEUE_GATEWAY_LOG_FORMAT", default_value = "text", value_name = "FORMAT")]
+    #[arg(long, global = true, default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
 
     /// What is logged: a level, or levels by module as in "info,gateway=debug"
-    #[arg(long, global = true, env = "PGQUEUE_GATEWAY_LOG", default_value = "info,sqlx=error", value_name = "FILTER")]
+    #[arg(long, global = true, default_value = "info,sqlx=error", value_name = "FILTER")]
     pub(crate) log: String,
 }
 
@@ -68,7 +68,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct DevOptions {
     /// Directory of the private Postgres; kept, and used again by the next run [default: .dev/data]
-    #[arg(long, env = "PGQUEUE_GATEWAY_DATA_DIR", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 
     #[command(flatten)]
@@ -87,37 +87,44 @@ pub(crate) fn from_process() -> Result<Cli, Failure> {
     Ok(cli)
 }
 
-/// The command line, with DataHub's variables as defaults.
+/// The command line, with an environment variable for each flag and DataHub's variables as defaults.
 fn command(environment: &BTreeMap<String, String>) -> Result<clap::Command, Failure> {
-    let command = Cli::command();
+    let command = with_environment(Cli::command()).mut_subcommands(with_environment);
     refuse_unknown(&command, environment)?;
     let defaults = datahub::defaults(environment).map_err(Failure::refused)?;
-    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
-    Ok(names.into_iter().fold(command, |command, name| {
-        command.mut_subcommand(name, |sub| {
-            sub.mut_args(|arg| match defaults.get(arg.get_id().as_str()) {
-                Some(value) => arg.default_value(value.clone()),
-                None => arg,
-            })
-        })
-    }))
+    let with_default = |arg: Arg| match defaults.get(arg.get_id().as_str()) {
+        Some(value) => arg.default_value(value.clone()),
+        None => arg,
+    };
+    Ok(command.mut_subcommands(|sub| sub.mut_args(with_default)))
+}
+
+/// The variable of `--flag-name` is PGQUEUE_GATEWAY_FLAG_NAME.
+fn with_environment(command: clap::Command) -> clap::Command {
+    command.mut_args(|arg| match arg.get_long() {
+        Some(long) => {
+            let variable = format!("{PREFIX}{}", long.to_uppercase().replace('-', "_"));
+            arg.env(variable)
+        }
+        None => arg,
+    })
 }
 
 /// A misspelt variable would otherwise be ignored without a word.
 fn refuse_unknown(command: &clap::Command, environment: &BTreeMap<String, String>) -> Result<(), Failure> {
-    let known = names(command);
+    let settings = names(command);
     let is_unknown =
-        |name: &str| name.starts_with(PREFIX) && !known.contains(name) && !service_links::is_link(name, environment);
+        |name: &str| name.starts_with(PREFIX) && !settings.contains(name) && !service_links::is_link(name, environment);
     match environment.keys().find(|name| is_unknown(name)) {
         None => Ok(()),
         Some(unknown) => Err(Failure::refused(format!(
-            "unknown setting {unknown}; `pgqueue-gateway serve --help` lists the known ones"
+            "unknown setting {unknown}; `pgqueue-gateway serve --help` lists all of them"
         ))),
     }
 }
 
-/// The environment names of all settings.
-pub(crate) fn names(command: &clap::Command) -> BTreeSet<&str> {
+/// The variables of all settings.
+fn names(command: &clap::Command) -> BTreeSet<&str> {
     let commands = std::iter::once(command).chain(command.get_subcommands());
     commands.flat_map(clap::Command::get_arguments).filter_map(|arg| arg.get_env()?.to_str()).collect()
 }
@@ -157,6 +164,29 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_option_has_an_environment_name_made_from_its_flag() {
+        let command = command(&BTreeMap::new()).unwrap_or_else(|failure| panic!("{}", failure.message));
+        for arg in command.get_subcommands().chain([&command]).flat_map(clap::Command::get_arguments) {
+            let long = arg.get_long().expect("only long flags");
+            let expected = format!("PGQUEUE_GATEWAY_{}", long.to_uppercase().replace('-', "_"));
+            assert_eq!(arg.get_env().and_then(|e| e.to_str()), Some(expected.as_str()), "--{long}");
+            assert!(arg.get_help().is_some(), "--{long} is not documented");
+        }
+        let settings = names(&command);
+        for name in ["DATABASE_URL", "LOG_FORMAT", "DATA_DIR", "OFFSETS_RETENTION_CHECK_INTERVAL_MS"] {
+            assert!(settings.contains(format!("PGQUEUE_GATEWAY_{name}").as_str()), "{name}");
+        }
+    }
+
+    #[test]
+    fn no_setting_has_the_name_of_a_service_link() {
+        let command = command(&BTreeMap::new()).unwrap_or_else(|failure| panic!("{}", failure.message));
+        for name in names(&command) {
+            assert!(!service_links::is_reserved(name), "{name}");
+        }
     }
 
     #[test]

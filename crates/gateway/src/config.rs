@@ -1,8 +1,7 @@
-//! Every option of the gateway, once: type, default, unit, documentation and environment name.
+//! Every option of the gateway, once: type, default, unit and documentation.
 //!
-//! The cli flattens these structs into its subcommands; a test or an embedding program takes
-//! [`Config::defaults`] and changes fields. A flag wins over its environment variable, that over
-//! DataHub's own variable (see the cli), that over the default written here.
+//! The cli makes flags of them, and of each flag an environment variable; a test or an embedding program takes
+//! [`Config::defaults`] and changes fields.
 
 use std::{fmt, net::SocketAddr, str::FromStr, sync::LazyLock};
 
@@ -23,43 +22,37 @@ pub struct Config {
 #[command(next_help_heading = "Postgres")]
 pub struct DatabaseConfig {
     /// Connection URL: postgres://USER:PASSWORD@HOST:PORT/DATABASE
-    #[arg(
-        long,
-        env = "PGQUEUE_GATEWAY_DATABASE_URL",
-        value_name = "URL",
-        hide_env_values = true,
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "URL", hide_env_values = true, hide_default_value = true)]
     pub database_url: Option<String>,
 
     /// Schema that holds the pgQueue tables
-    #[arg(long, env = "PGQUEUE_GATEWAY_SCHEMA", default_value = "queue", value_name = "NAME")]
+    #[arg(long, default_value = "queue", value_name = "NAME")]
     pub schema: String,
 
     /// Prefix of every table, as in metadata_queue_message
-    #[arg(long, env = "PGQUEUE_GATEWAY_TABLE_PREFIX", default_value = "metadata_queue", value_name = "NAME")]
+    #[arg(long, default_value = "metadata_queue", value_name = "NAME")]
     pub table_prefix: String,
 
     /// Keys of a newly made message table: the lean set, or DataHub's to the letter
-    #[arg(long, env = "PGQUEUE_GATEWAY_SCHEMA_PROFILE", default_value = "lean", value_name = "PROFILE")]
+    #[arg(long, default_value = "lean", value_name = "PROFILE")]
     pub schema_profile: SchemaProfile,
 
     /// Connections that are kept open
-    #[arg(long, env = "PGQUEUE_GATEWAY_DB_MIN_CONNECTIONS", default_value_t = 2, value_name = "N")]
+    #[arg(long, default_value_t = 2, value_name = "N")]
     pub db_min_connections: u32,
 
     /// Connections at the most, beside one for the coordinator's lease and one for LISTEN; --append-writers of them
     /// write records
-    #[arg(long, env = "PGQUEUE_GATEWAY_DB_MAX_CONNECTIONS", default_value_t = 16, value_name = "N",
+    #[arg(long, default_value_t = 16, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub db_max_connections: u32,
 
     /// Length of one time partition of the message table: 1 hour, 6 hours, 12 hours, 1 day, 1 week or 1 month
-    #[arg(long, env = "PGQUEUE_GATEWAY_TIME_PARTITION_INTERVAL", default_value = "1 day", value_name = "INTERVAL")]
+    #[arg(long, default_value = "1 day", value_name = "INTERVAL")]
     pub time_partition_interval: PartitionInterval,
 
     /// Time partitions that are made ahead
-    #[arg(long, env = "PGQUEUE_GATEWAY_TIME_PARTITION_PREMAKE", default_value_t = 4, value_name = "N",
+    #[arg(long, default_value_t = 4, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub time_partition_premake: u32,
 }
@@ -70,173 +63,167 @@ pub struct DatabaseConfig {
 #[command(next_help_heading = "Server")]
 pub struct ServerConfig {
     /// Address of the Kafka port [listeners]; port 0 takes a free one
-    #[arg(long, env = "PGQUEUE_GATEWAY_LISTEN", default_value = "127.0.0.1:9092", value_name = "IP:PORT")]
+    #[arg(long, default_value = "127.0.0.1:9092", value_name = "IP:PORT")]
     pub listen: SocketAddr,
 
     /// Host and port that clients are told to connect to [advertised.listeners]; default: --listen
-    #[arg(long, env = "PGQUEUE_GATEWAY_ADVERTISE", value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT")]
     pub advertise: Option<HostPort>,
 
     // Not 8081, where clients expect a schema registry beside their Kafka.
     /// Address of the HTTP port (health, groups past the end)
-    #[arg(long, env = "PGQUEUE_GATEWAY_HTTP_LISTEN", default_value = "127.0.0.1:9644", value_name = "IP:PORT")]
+    #[arg(long, default_value = "127.0.0.1:9644", value_name = "IP:PORT")]
     pub http_listen: SocketAddr,
 
     /// Id of this broker [node.id]
-    #[arg(long, env = "PGQUEUE_GATEWAY_NODE_ID", default_value_t = 1, value_name = "N",
+    #[arg(long, default_value_t = 1, value_name = "N",
           value_parser = clap::value_parser!(i32).range(0..))]
     pub node_id: i32,
 
     /// Do not change the schema at start; refuse one that is not up to date
-    #[arg(long, env = "PGQUEUE_GATEWAY_NO_MIGRATE")]
+    #[arg(long)]
     pub no_migrate: bool,
 
     /// Kafka connections at the same time [max.connections]
-    #[arg(long, env = "PGQUEUE_GATEWAY_MAX_CONNECTIONS", default_value_t = 10_000, value_name = "N",
+    #[arg(long, default_value_t = 10_000, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_connections: u32,
 
     /// Milliseconds without a byte in either direction until a connection is closed
     /// [connections.max.idle.ms]
-    #[arg(long, env = "PGQUEUE_GATEWAY_CONNECTION_IDLE_MS", default_value_t = 600_000, value_name = "MS",
+    #[arg(long, default_value_t = 600_000, value_name = "MS",
           value_parser = clap::value_parser!(u64).range(1_000..))]
     pub connection_idle_ms: u64,
 
     /// Requests of one connection that may wait for their answers; more are left in the socket
-    #[arg(long, env = "PGQUEUE_GATEWAY_MAX_PIPELINED_REQUESTS", default_value_t = 128, value_name = "N",
+    #[arg(long, default_value_t = 128, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_pipelined_requests: u32,
 
     /// Bytes of one Produce request [socket.request.max.bytes]
-    #[arg(long, env = "PGQUEUE_GATEWAY_MAX_REQUEST_BYTES", default_value_t = 104_857_600, value_name = "BYTES",
+    #[arg(long, default_value_t = 104_857_600, value_name = "BYTES",
           value_parser = clap::value_parser!(u32).range(1_024..=1_073_741_824))]
     pub max_request_bytes: u32,
 
     /// Bytes of one request of any other API; far smaller, because many small fields take up
     /// many times their bytes when decoded
-    #[arg(long, env = "PGQUEUE_GATEWAY_MAX_OTHER_REQUEST_BYTES", default_value_t = 2_097_152, value_name = "BYTES",
+    #[arg(long, default_value_t = 2_097_152, value_name = "BYTES",
           value_parser = clap::value_parser!(u32).range(1_024..=104_857_600))]
     pub max_other_request_bytes: u32,
 
     /// Bytes of all Produce requests that are being read or answered, whole process
-    #[arg(long, env = "PGQUEUE_GATEWAY_PRODUCE_MEMORY_BYTES", default_value_t = 268_435_456, value_name = "BYTES",
+    #[arg(long, default_value_t = 268_435_456, value_name = "BYTES",
           value_parser = clap::value_parser!(u64).range(1_024..=1_099_511_627_776))]
     pub produce_memory_bytes: u64,
 
     /// Bytes of all other requests that are being read or answered, whole process
-    #[arg(long, env = "PGQUEUE_GATEWAY_OTHER_MEMORY_BYTES", default_value_t = 67_108_864, value_name = "BYTES",
+    #[arg(long, default_value_t = 67_108_864, value_name = "BYTES",
           value_parser = clap::value_parser!(u64).range(1_024..=1_099_511_627_776))]
     pub other_memory_bytes: u64,
 
     /// Bytes of all Fetch answers that are being made or written, whole process
-    #[arg(long, env = "PGQUEUE_GATEWAY_FETCH_MEMORY_BYTES", default_value_t = 268_435_456, value_name = "BYTES",
+    #[arg(long, default_value_t = 268_435_456, value_name = "BYTES",
           value_parser = clap::value_parser!(u64).range(16_777_216..=1_099_511_627_776))]
     pub fetch_memory_bytes: u64,
 
     /// Milliseconds that running requests get to finish at shutdown
-    #[arg(long, env = "PGQUEUE_GATEWAY_DRAIN_MS", default_value_t = 5_000, value_name = "MS")]
+    #[arg(long, default_value_t = 5_000, value_name = "MS")]
     pub drain_ms: u64,
 
     /// Whether Metadata requests may create topics [auto.create.topics.enable]
-    #[arg(long, env = "PGQUEUE_GATEWAY_AUTO_CREATE_TOPICS", default_value_t = true, value_name = "BOOL",
+    #[arg(long, default_value_t = true, value_name = "BOOL",
           action = clap::ArgAction::Set)]
     pub auto_create_topics: bool,
 
     /// Whether DeleteTopics is allowed [delete.topic.enable]
-    #[arg(long, env = "PGQUEUE_GATEWAY_DELETE_TOPICS", default_value_t = true, value_name = "BOOL",
+    #[arg(long, default_value_t = true, value_name = "BOOL",
           action = clap::ArgAction::Set)]
     pub delete_topics: bool,
 
     /// Partitions of a topic whose creator names no number [num.partitions]
-    #[arg(long, env = "PGQUEUE_GATEWAY_NUM_PARTITIONS", default_value_t = 2, value_name = "N",
+    #[arg(long, default_value_t = 2, value_name = "N",
           value_parser = clap::value_parser!(i32).range(1..=MAX_PARTITIONS as i64))]
     pub num_partitions: i32,
 
     /// Bytes of one record batch, as sent, for topics without max.message.bytes
     /// [message.max.bytes]
-    #[arg(long, env = "PGQUEUE_GATEWAY_MESSAGE_MAX_BYTES", default_value_t = 1_048_588, value_name = "BYTES",
+    #[arg(long, default_value_t = 1_048_588, value_name = "BYTES",
           value_parser = clap::value_parser!(i32).range(0..))]
     pub message_max_bytes: i32,
 
     /// Bytes of records in one Fetch answer [fetch.max.bytes]
-    #[arg(long, env = "PGQUEUE_GATEWAY_FETCH_MAX_BYTES", default_value_t = 57_671_680, value_name = "BYTES",
+    #[arg(long, default_value_t = 57_671_680, value_name = "BYTES",
           value_parser = clap::value_parser!(i32).range(1_024..))]
     pub fetch_max_bytes: i32,
 
     /// Milliseconds of the shortest session timeout that a group member may have
     /// [group.min.session.timeout.ms]
-    #[arg(long, env = "PGQUEUE_GATEWAY_GROUP_MIN_SESSION_TIMEOUT_MS", default_value_t = 6_000, value_name = "MS",
+    #[arg(long, default_value_t = 6_000, value_name = "MS",
           value_parser = clap::value_parser!(i32).range(1..))]
     pub group_min_session_timeout_ms: i32,
 
     /// Milliseconds of the longest session timeout that a group member may have
     /// [group.max.session.timeout.ms]
-    #[arg(long, env = "PGQUEUE_GATEWAY_GROUP_MAX_SESSION_TIMEOUT_MS", default_value_t = 1_800_000, value_name = "MS",
+    #[arg(long, default_value_t = 1_800_000, value_name = "MS",
           value_parser = clap::value_parser!(i32).range(1..))]
     pub group_max_session_timeout_ms: i32,
 
     /// Milliseconds that the first members of an empty group wait for more
     /// [group.initial.rebalance.delay.ms]
-    #[arg(long, env = "PGQUEUE_GATEWAY_GROUP_INITIAL_REBALANCE_DELAY_MS", default_value_t = 3_000, value_name = "MS",
+    #[arg(long, default_value_t = 3_000, value_name = "MS",
           value_parser = clap::value_parser!(i32).range(0..))]
     pub group_initial_rebalance_delay_ms: i32,
 
     /// Members of one group at the most [group.max.size]
-    #[arg(long, env = "PGQUEUE_GATEWAY_GROUP_MAX_SIZE", default_value_t = 2_147_483_647, value_name = "N",
+    #[arg(long, default_value_t = 2_147_483_647, value_name = "N",
           value_parser = clap::value_parser!(i32).range(1..))]
     pub group_max_size: i32,
 
     /// Minutes that committed offsets are kept after their group has lost its last member
     /// [offsets.retention.minutes]
-    #[arg(long, env = "PGQUEUE_GATEWAY_OFFSETS_RETENTION_MINUTES", default_value_t = 10_080, value_name = "MINUTES",
+    #[arg(long, default_value_t = 10_080, value_name = "MINUTES",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub offsets_retention_minutes: u32,
 
     /// Milliseconds between two looks for offsets whose retention is over
     /// [offsets.retention.check.interval.ms]
-    #[arg(long, env = "PGQUEUE_GATEWAY_OFFSETS_RETENTION_CHECK_INTERVAL_MS", default_value_t = 600_000,
+    #[arg(long, default_value_t = 600_000,
           value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     pub offsets_retention_check_interval_ms: u64,
 
     /// Bytes of metadata with a committed offset [offset.metadata.max.bytes]
-    #[arg(long, env = "PGQUEUE_GATEWAY_OFFSET_METADATA_MAX_BYTES", default_value_t = 4_096, value_name = "BYTES",
+    #[arg(long, default_value_t = 4_096, value_name = "BYTES",
           value_parser = clap::value_parser!(i32).range(0..=1_048_576))]
     pub offset_metadata_max_bytes: i32,
 
     /// Milliseconds without a sign of life after which other gateways take over the groups of this
     /// one
-    #[arg(long, env = "PGQUEUE_GATEWAY_COORDINATOR_LEASE_MS", default_value_t = 6_000, value_name = "MS",
+    #[arg(long, default_value_t = 6_000, value_name = "MS",
           value_parser = clap::value_parser!(u64).range(500..=600_000))]
     pub coordinator_lease_ms: u64,
 
     /// Compression of stored payloads, in pgQueue's own format
-    #[arg(long, env = "PGQUEUE_GATEWAY_PAYLOAD_COMPRESSION", default_value = "none", value_name = "CODEC")]
+    #[arg(long, default_value = "none", value_name = "CODEC")]
     pub payload_compression: PayloadCompression,
 
     /// Connections that write records, each with one transaction at a time
-    #[arg(long, env = "PGQUEUE_GATEWAY_APPEND_WRITERS", default_value_t = 2, value_name = "N",
+    #[arg(long, default_value_t = 2, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=64))]
     pub append_writers: u32,
 
     /// Bytes of records that one write transaction takes, unless a single batch is larger
-    #[arg(long, env = "PGQUEUE_GATEWAY_APPEND_TRANSACTION_BYTES", default_value_t = 8_388_608, value_name = "BYTES",
+    #[arg(long, default_value_t = 8_388_608, value_name = "BYTES",
           value_parser = clap::value_parser!(u32).range(1_024..))]
     pub append_transaction_bytes: u32,
 
     /// Bytes of records at the ends of partitions that are kept in memory for their readers; 0 keeps none
-    #[arg(long, env = "PGQUEUE_GATEWAY_TAIL_CACHE_BYTES", default_value_t = 33_554_432, value_name = "BYTES",
+    #[arg(long, default_value_t = 33_554_432, value_name = "BYTES",
           value_parser = clap::value_parser!(u32))]
     pub tail_cache_bytes: u32,
 
     /// URL of the same database past a pooler in transaction mode, which LISTEN does not get through;
     /// for one connection while other gateways live; default: --database-url
-    #[arg(
-        long,
-        env = "PGQUEUE_GATEWAY_DIRECT_DATABASE_URL",
-        value_name = "URL",
-        hide_env_values = true,
-        help_heading = "Postgres"
-    )]
+    #[arg(long, value_name = "URL", hide_env_values = true, help_heading = "Postgres")]
     pub direct_database_url: Option<String>,
 }
 
@@ -298,14 +285,14 @@ impl fmt::Display for HostPort {
 pub struct Contradiction(String);
 
 impl Config {
-    /// The defaults alone, whatever the environment says.
+    /// Every option as its documentation says.
     pub fn defaults() -> Self {
         static DEFAULTS: LazyLock<Config> = LazyLock::new(Config::parse_nothing);
         DEFAULTS.clone()
     }
 
     fn parse_nothing() -> Self {
-        let command = Self::augment_args(clap::Command::new("defaults")).mut_args(|arg| arg.env(None::<&str>));
+        let command = Self::augment_args(clap::Command::new("defaults"));
         let parsed = command
             .try_get_matches_from(["defaults"])
             .and_then(|matches| clap::FromArgMatches::from_arg_matches(&matches));
@@ -376,17 +363,6 @@ mod tests {
         assert_eq!(config.check(), Ok(()));
         assert_eq!(config.server.num_partitions, 2);
         assert_eq!(config.database.schema, "queue");
-    }
-
-    #[test]
-    fn every_option_has_an_environment_name_made_from_its_flag() {
-        let command = Config::augment_args(clap::Command::new("x"));
-        for arg in command.get_arguments() {
-            let long = arg.get_long().expect("only long flags");
-            let expected = format!("PGQUEUE_GATEWAY_{}", long.to_uppercase().replace('-', "_"));
-            assert_eq!(arg.get_env().and_then(|e| e.to_str()), Some(expected.as_str()), "--{long}");
-            assert!(arg.get_help().is_some(), "--{long} is not documented");
-        }
     }
 
     #[test]
