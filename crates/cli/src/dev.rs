@@ -35,8 +35,8 @@ fn start_postgres(data_dir: Option<&Path>) -> Result<LocalPostgres, Error> {
         return LocalPostgres::start(dir, Settings::default());
     }
     match LocalPostgres::start(DEFAULT_DATA_DIR, Settings::default()) {
-        // Root's own home, usually, and Postgres does not run as root: keep the data where its user
-        // can go, and show it where people look for it.
+        // Root's own home, usually, and Postgres does not run as root: the data goes where its user can go, with a
+        // link to it at the usual place.
         Err(Error::Unreachable { .. }) => {
             let outside = outside_data_dir();
             link(Path::new(DEFAULT_DATA_DIR), &outside)
@@ -94,6 +94,6 @@ Try, in another terminal:
 Ctrl-C ends both; the data stays and the next run goes on with it.
 "
     );
-    // Whoever closed standard output does not want to read it; the gateway runs all the same.
+    // The gateway runs all the same when standard output is closed.
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

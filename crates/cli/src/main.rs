@@ -5,6 +5,7 @@ mod check;
 mod datahub;
 mod dev;
 mod failure;
+mod jdbc_url;
 mod logging;
 mod migrate;
 mod serve;
