@@ -57,7 +57,7 @@ profile: ## flame graphs of the gateway while producing and consuming, and Postg
 	bench/flame.py --gateway target/frame-pointers/profiling/pgqueue-gateway
 
 # The crates that have got rid of theirs.
-WITHOUT_CYCLES := cli local-postgres testkit
+WITHOUT_CYCLES := cli groups local-postgres testkit
 
 lint: setup-lint
 	cargo fmt --all --check

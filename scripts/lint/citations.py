@@ -25,6 +25,7 @@ _PAGE = re.compile(
 )
 _FAULT = re.compile(r"\bB\d{3}\b")
 _DECISION = re.compile(r"\bD\d{1,2}\b")
+_THREAD = re.compile(rf"(?P<repository>[\w.-]+/[\w.-]+{_GAP})?\b(?:[Ii]ssue|PR){_GAP}#?\d+")
 _FILE = re.compile(r"(?<![\w/.*{}-])[\w./-]*\w\.md\b")
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 _QUOTED = re.compile(r"`([^`\n]+)`")
@@ -60,6 +61,9 @@ def faults(path, text, known, files):
             found[at, page] = f"{page}.md is no page of {DESIGN}"
         elif heading and heading not in known[page]:
             found[at, heading] = f"{DESIGN}/{page}.md has no heading {heading}"
+    for match in _THREAD.finditer(text):
+        if not match["repository"]:
+            found[match.start(), match.group()] = f"{match.group()} of which repository? (owner/name issue 1)"
     names = {Path(name).name for name in files}
     for match in _FILE.finditer(text):
         if Path(match.group()).name not in names:

@@ -23,7 +23,7 @@ class Citations(unittest.TestCase):
             "//! Slots (storage.md\n//! D12), and section 1 (storage.md section 1).",
             "-- storage.md, D8: what survives (D12).",
             "//! storage.md Invariants 1 and 2; api.md 3.3 and faults.md B012, B012 too.",
-            "// KIP-320, `ProduceRequest.java`, apache/kafka PR 18726, README.md, D99 without the page",
+            "// KIP-320, `ProduceRequest.java`, apache/kafka PR 18726, apache/kafka\n// issue 7, README.md, D99 without the page",
         ]:
             self.assertEqual(told(text), [], text)
 
@@ -37,6 +37,7 @@ class Citations(unittest.TestCase):
 
     def test_pages_and_files_that_are_not_there(self):
         self.assertIn("1: layout.md is no page of docs/design", told("// layout.md"))
+        self.assertEqual(told("// its issue 12"), ["1: issue 12 of which repository? (owner/name issue 1)"])
         self.assertEqual(told("// see PLAN.md"), ["1: there is no PLAN.md"])
         self.assertEqual(told("[a](nowhere.txt)", "README.md"), ["1: the link leads nowhere: nowhere.txt"])
 

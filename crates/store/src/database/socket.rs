@@ -2,7 +2,7 @@
 //!
 //! TCP_NODELAY: a small COPY ends in two small writes, its rows and its end. Without the option the
 //! second one waits for the acknowledgement of the first, and the server's kernel delays that by
-//! 40 ms: no append took less. sqlx 0.9.0 lost the option (its issue 4335; 0.8 had it, its main branch
+//! 40 ms: no append took less. sqlx 0.9.0 lost the option (launchbadge/sqlx issue 4335; 0.8 had it, main
 //! has it again).
 //!
 //! Keep-alive and TCP_USER_TIMEOUT: a server that vanishes without a word (its machine is gone, a
