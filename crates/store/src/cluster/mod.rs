@@ -10,5 +10,5 @@ mod slots;
 pub(crate) use channel::Channel;
 pub use handle::Cluster;
 pub use nodes::{Heartbeat, Leadership, Node};
-pub(crate) use slots::fence;
+pub(crate) use slots::FENCE;
 pub use slots::{Slot, SlotLease, Slots};

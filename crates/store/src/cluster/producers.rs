@@ -1,8 +1,18 @@
 //! What is given out once for all gateways: the cluster id and the ids of producers.
 
-use sqlx::AssertSqlSafe;
+use sqlx::Row;
 
-use crate::{cluster::Cluster, error::StoreError};
+use crate::{cluster::Cluster, database::statements::statements, error::StoreError};
+
+statements! {
+    pub(super) struct IdStatements;
+
+    /// → cluster_id.
+    cluster_id: "SELECT cluster_id FROM {kafka_cluster}";
+
+    /// → producer_id.
+    next_producer_id: "SELECT nextval('{kafka_producer_id_seq}') AS producer_id";
+}
 
 impl Cluster {
     /// Identifies the cluster: all gateways of these tables are brokers of it.
@@ -11,9 +21,9 @@ impl Cluster {
     /// As every statement.
     pub async fn cluster_id(&self) -> Result<String, StoreError> {
         let ask = async {
-            let statement = format!("SELECT cluster_id FROM {}", self.db.tables().kafka_cluster);
             let mut connection = self.db.acquire().await?;
-            Ok::<String, StoreError>(sqlx::query_scalar(AssertSqlSafe(statement)).fetch_one(&mut *connection).await?)
+            let row = self.state.ids.cluster_id().fetch_one(&mut *connection).await?;
+            Ok::<String, StoreError>(row.try_get("cluster_id")?)
         };
         self.state.cluster_id.get_or_try_init(|| ask).await.cloned()
     }
@@ -24,10 +34,8 @@ impl Cluster {
     /// # Errors
     /// As every statement.
     pub async fn next_producer_id(&self) -> Result<i64, StoreError> {
-        let sequence = &self.db.tables().kafka_producer_id_seq;
         let mut connection = self.db.acquire().await?;
-        Ok(sqlx::query_scalar(AssertSqlSafe(format!("SELECT nextval('{sequence}')")))
-            .fetch_one(&mut *connection)
-            .await?)
+        let row = self.state.ids.next_producer_id().fetch_one(&mut *connection).await?;
+        Ok(row.try_get("producer_id")?)
     }
 }

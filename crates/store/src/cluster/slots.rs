@@ -7,10 +7,28 @@
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use sqlx::{AssertSqlSafe, Row};
+use sqlx::{PgConnection, Row, postgres::PgRow};
 use uuid::Uuid;
 
-use crate::{cluster::Cluster, database::Tables, error::StoreError};
+use crate::{cluster::Cluster, database::statements::statements, error::StoreError};
+
+statements! {
+    /// Of the table of coordinator slots.
+    pub(super) struct SlotStatements;
+
+    /// ($1 instance, $2 lease in seconds) → slot, fencing, owner, node_id, fair_share of all slots.
+    keep_slots: include_str!("keep_slots.sql");
+
+    /// ($1 instance, $2 slots or null for all).
+    release_slots: "UPDATE {kafka_coordinator_slot} \
+          SET lock_owner = NULL, locked_until = '-infinity', fencing = fencing + 1 \
+        WHERE lock_owner = $1 AND ($2::int[] IS NULL OR slot = ANY($2))";
+}
+
+/// For statements with a slot as $1 and its fencing as $2: no row if the slot has changed hands; else
+/// it cannot until the commit.
+pub(crate) const FENCE: &str =
+    "fence AS MATERIALIZED (SELECT slot FROM {kafka_coordinator_slot} WHERE slot = $1 AND fencing = $2 FOR KEY SHARE)";
 
 /// A slot that a gateway has, and what proves it: writes with an old `fencing` are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +46,17 @@ pub struct Slot {
     pub owner: Option<Uuid>,
     /// Its node id, while its heartbeat lives.
     pub node_id: Option<i32>,
+}
+
+impl Slot {
+    fn read(row: &PgRow) -> Result<Slot, StoreError> {
+        Ok(Slot {
+            slot: row.try_get("slot")?,
+            fencing: row.try_get("fencing")?,
+            owner: row.try_get("owner")?,
+            node_id: row.try_get("node_id")?,
+        })
+    }
 }
 
 /// What [`Cluster::keep_slots`] leaves.
@@ -63,33 +92,32 @@ fn slot_of(group: &str, slots: usize) -> i32 {
 
 impl Cluster {
     /// Renews the leases of this gateway and takes free or expired slots up to its fair share, in
-    /// one statement; answers how all slots stand. The leases run `lease` from before the call; who
-    /// has not renewed in that time must stop to coordinate. A lease that expired without anybody
-    /// taking it is simply renewed.
+    /// one statement; answers how all slots stand. The leases run `lease` from before the call; a
+    /// gateway that has not renewed in that time must stop to coordinate. A lease that expired without
+    /// anybody taking it is simply renewed.
     ///
     /// To be called after [`Cluster::heartbeat_node`], whose rows tell how many gateways share.
     ///
     /// # Errors
     /// As every statement.
     pub async fn keep_slots(&self, instance: Uuid, lease: Duration) -> Result<Slots, StoreError> {
-        let mut connection = self.db.acquire_for_lease().await?;
-        let rows = sqlx::query(AssertSqlSafe(keep_sql(self.db.tables())))
-            .bind(instance)
-            .bind(lease.as_secs_f64())
-            .fetch_all(&mut *connection)
-            .await?;
-        let fair_share: i64 = rows.first().map_or(Ok(0), |row| row.try_get(4))?;
-        let slots = rows
-            .iter()
-            .map(|row| {
-                Ok(Slot {
-                    slot: row.try_get(0)?,
-                    fencing: row.try_get(1)?,
-                    owner: row.try_get(2)?,
-                    node_id: row.try_get(3)?,
-                })
-            })
-            .collect::<Result<_, StoreError>>()?;
+        self.keep_slots_on(&mut *self.db.acquire_for_lease().await?, instance, lease).await
+    }
+
+    /// The same on a connection of the caller's.
+    ///
+    /// # Errors
+    /// As every statement.
+    pub async fn keep_slots_on(
+        &self,
+        connection: &mut PgConnection,
+        instance: Uuid,
+        lease: Duration,
+    ) -> Result<Slots, StoreError> {
+        let statement = self.state.slots.keep_slots().bind(instance).bind(lease.as_secs_f64());
+        let rows = statement.fetch_all(connection).await?;
+        let fair_share: i64 = rows.first().map_or(Ok(0), |row| row.try_get("fair_share"))?;
+        let slots = rows.iter().map(Slot::read).collect::<Result<_, StoreError>>()?;
         Ok(Slots { slots, fair_share: fair_share.max(0) as usize })
     }
 
@@ -99,48 +127,22 @@ impl Cluster {
     /// # Errors
     /// As every statement.
     pub async fn release_slots(&self, instance: Uuid, slots: Option<&[i32]>) -> Result<u64, StoreError> {
-        let sql = format!(
-            "UPDATE {} SET lock_owner = NULL, locked_until = '-infinity', fencing = fencing + 1 \
-             WHERE lock_owner = $1 AND ($2::int[] IS NULL OR slot = ANY($2))",
-            self.db.tables().kafka_coordinator_slot
-        );
-        let mut connection = self.db.acquire_for_lease().await?;
-        Ok(sqlx::query(AssertSqlSafe(sql)).bind(instance).bind(slots).execute(&mut *connection).await?.rows_affected())
+        self.release_slots_on(&mut *self.db.acquire_for_lease().await?, instance, slots).await
     }
-}
 
-/// `fencing` also rises for a gateway that takes up again what it has lost in between: that is
-/// another tenure. A save that is under way holds its slot's row FOR KEY SHARE: nobody takes it just
-/// then (FOR UPDATE), and it is renewed all the same (an UPDATE of other columns).
-fn keep_sql(tables: &Tables) -> String {
-    let Tables { kafka_coordinator_slot, kafka_node, .. } = tables;
-    format!(
-        "WITH share AS MATERIALIZED (SELECT ceil(count(*)::numeric / greatest(1, (SELECT count(*) \
-             FROM {kafka_node} WHERE heartbeat_at > now() - $2 * interval '1 second')))::bigint AS fair \
-           FROM {kafka_coordinator_slot}), \
-         mine AS MATERIALIZED (SELECT count(*) AS count FROM {kafka_coordinator_slot} WHERE lock_owner = $1), \
-         free AS MATERIALIZED (SELECT slot FROM {kafka_coordinator_slot} \
-           WHERE lock_owner IS DISTINCT FROM $1 AND locked_until < now() ORDER BY slot \
-           LIMIT (SELECT greatest(0, fair - count) FROM share, mine) FOR UPDATE SKIP LOCKED), \
-         kept AS (UPDATE {kafka_coordinator_slot} s SET lock_owner = $1, \
-             locked_until = now() + $2 * interval '1 second', \
-             fencing = s.fencing + (s.lock_owner IS DISTINCT FROM $1)::int \
-           WHERE s.lock_owner = $1 OR s.slot IN (SELECT slot FROM free) \
-           RETURNING s.slot, s.fencing) \
-         SELECT s.slot, coalesce(kept.fencing, s.fencing), \
-           CASE WHEN kept.slot IS NOT NULL THEN $1 WHEN s.lock_owner <> $1 AND s.locked_until > now() THEN s.lock_owner END, \
-           (SELECT n.node_id FROM {kafka_node} n WHERE n.heartbeat_at > now() - $2 * interval '1 second' \
-             AND n.instance = CASE WHEN kept.slot IS NOT NULL THEN $1 \
-               WHEN s.locked_until > now() THEN s.lock_owner END), \
-           share.fair \
-         FROM share, {kafka_coordinator_slot} s LEFT JOIN kept USING (slot) ORDER BY 1"
-    )
-}
-
-/// No row if the slot has changed hands; else it cannot until the commit. $1 slot, $2 fencing.
-pub(crate) fn fence(tables: &Tables) -> String {
-    let slots = &tables.kafka_coordinator_slot;
-    format!("fence AS MATERIALIZED (SELECT slot FROM {slots} WHERE slot = $1 AND fencing = $2 FOR KEY SHARE)")
+    /// The same on a connection of the caller's.
+    ///
+    /// # Errors
+    /// As every statement.
+    pub async fn release_slots_on(
+        &self,
+        connection: &mut PgConnection,
+        instance: Uuid,
+        slots: Option<&[i32]>,
+    ) -> Result<u64, StoreError> {
+        let statement = self.state.slots.release_slots().bind(instance).bind(slots);
+        Ok(statement.execute(connection).await?.rows_affected())
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod handle;
 pub(crate) mod pool;
 pub(crate) mod retry;
 mod socket;
+pub(crate) mod statements;
 mod tables;
 
 pub(crate) use handle::Database;

@@ -2,38 +2,65 @@
 
 use crate::error::StoreError;
 
-/// Quoted, schema-qualified names, ready for SQL text.
-#[derive(Debug, Clone)]
-pub struct Tables {
-    /// Quoted schema name.
-    pub schema: String,
-    /// As configured, unquoted; only characters that need no quoting.
-    pub prefix: String,
+macro_rules! tables {
+    ($($(#[$doc:meta])* $name:ident,)+) => {
+        /// Quoted, schema-qualified names, ready for SQL text.
+        #[derive(Debug, Clone)]
+        pub struct Tables {
+            /// Quoted schema name.
+            pub schema: String,
+            /// As configured, unquoted; only characters that need no quoting.
+            pub prefix: String,
+            /// Unqualified name of the index of idempotent producers' batches on message.
+            pub kafka_producer_index: String,
+            $($(#[$doc])* pub $name: String,)+
+        }
+
+        impl Tables {
+            fn with_names(schema: &str, prefix: &str) -> Tables {
+                Tables {
+                    schema: format!("\"{schema}\""),
+                    prefix: prefix.to_owned(),
+                    kafka_producer_index: format!("idx_{prefix}_message_kafka_producer"),
+                    $($name: format!("\"{schema}\".{prefix}_{}", stringify!($name)),)+
+                }
+            }
+
+            /// The name for `{token}` in the text of a statement.
+            pub(crate) fn by_token(&self, token: &str) -> Option<&str> {
+                match token {
+                    $(stringify!($name) => Some(&self.$name),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+tables! {
     // The six tables of pgQueue.
-    pub content_type: String,
-    pub topic: String,
-    pub message: String,
+    content_type,
+    topic,
+    message,
+    consumer_offset,
+    message_group_lease,
+    consumer_registration,
     /// Sequence behind `message.id`, as its identity column names it.
-    pub message_id_seq: String,
-    pub consumer_offset: String,
-    pub message_group_lease: String,
-    pub consumer_registration: String,
+    message_id_seq,
     // The gateway's own.
-    pub kafka_partition: String,
-    pub kafka_cluster: String,
-    pub kafka_migration: String,
-    pub kafka_group: String,
-    pub kafka_coordinator_slot: String,
-    pub kafka_node: String,
-    pub kafka_partition_lease: String,
+    kafka_partition,
+    kafka_cluster,
+    kafka_migration,
+    kafka_group,
+    kafka_coordinator_slot,
+    kafka_node,
+    kafka_partition_lease,
     /// Sequence of producer ids.
-    pub kafka_producer_id_seq: String,
+    kafka_producer_id_seq,
     /// Function: (topic id, partition id) → key of the partition's advisory lock.
-    pub kafka_lock_key: String,
+    kafka_lock_key,
     /// Function of the append path.
-    pub kafka_lock_partitions: String,
-    /// Unqualified name of the index of idempotent producers' batches on message.
-    pub kafka_producer_index: String,
+    kafka_lock_partitions,
 }
 
 impl Tables {
@@ -50,29 +77,7 @@ impl Tables {
             let reason = format!("schema {schema:?}: names with pg_ are Postgres's own");
             return Err(StoreError::InvalidConfig(reason));
         }
-        let name = |suffix: &str| format!("\"{schema}\".{prefix}_{suffix}");
-        Ok(Tables {
-            schema: format!("\"{schema}\""),
-            prefix: prefix.to_owned(),
-            content_type: name("content_type"),
-            topic: name("topic"),
-            message: name("message"),
-            message_id_seq: name("message_id_seq"),
-            consumer_offset: name("consumer_offset"),
-            message_group_lease: name("message_group_lease"),
-            consumer_registration: name("consumer_registration"),
-            kafka_partition: name("kafka_partition"),
-            kafka_cluster: name("kafka_cluster"),
-            kafka_migration: name("kafka_migration"),
-            kafka_group: name("kafka_group"),
-            kafka_coordinator_slot: name("kafka_coordinator_slot"),
-            kafka_node: name("kafka_node"),
-            kafka_partition_lease: name("kafka_partition_lease"),
-            kafka_producer_id_seq: name("kafka_producer_id_seq"),
-            kafka_lock_key: name("kafka_lock_key"),
-            kafka_lock_partitions: name("kafka_lock_partitions"),
-            kafka_producer_index: format!("idx_{prefix}_message_kafka_producer"),
-        })
+        Ok(Tables::with_names(schema, prefix))
     }
 
     /// The six tables without which there is no pgQueue: unqualified name and qualified name.

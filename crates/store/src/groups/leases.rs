@@ -10,12 +10,15 @@
 
 use std::time::Duration;
 
-use sqlx::AssertSqlSafe;
+use sqlx::PgConnection;
 
 use crate::{
-    cluster::{SlotLease, fence},
-    database::Tables,
-    database::retry::while_contended,
+    cluster::{FENCE, SlotLease},
+    database::{
+        Tables,
+        retry::while_contended,
+        statements::{Statement, statements},
+    },
     error::StoreError,
     groups::Groups,
     partition::PartitionKey,
@@ -26,6 +29,37 @@ pub(crate) const ACKED: &str = "'__acked__'";
 
 /// `lock_owner` of a partition that was released.
 const NOBODY: &str = "''";
+
+/// Fragment: ($1 groups, $2 topic ids, $3 partition ids, $4 owners, $5 seconds from now).
+const LEASE_PARTITIONS: &str = "INSERT INTO {kafka_partition_lease} AS l \
+      (consumer_group, topic_id, partition_id, lock_owner, locked_until) \
+    SELECT k.consumer_group, k.topic_id, k.partition_id, k.lock_owner, now() + k.seconds * interval '1 second' \
+    FROM unnest($1::text[], $2::bigint[], $3::int[], $4::text[], $5::float8[]) \
+      AS k(consumer_group, topic_id, partition_id, lock_owner, seconds) \
+    JOIN {topic} t ON t.id = k.topic_id ORDER BY 1, 2, 3 \
+    ON CONFLICT (consumer_group, topic_id, partition_id) DO UPDATE SET \
+      lock_owner = excluded.lock_owner, locked_until = excluded.locked_until";
+
+statements! {
+    /// Of leases of partitions.
+    pub(super) struct LeaseStatements where fence = FENCE, nobody = NOBODY, lease_partitions = LEASE_PARTITIONS;
+
+    /// Whoever had them.
+    hold_partitions: "{lease_partitions}";
+
+    /// Where a quarter of the time is over.
+    renew_partitions: "{lease_partitions} \
+        WHERE l.locked_until < now() + (excluded.locked_until - now()) * 0.75 \
+          AND (l.lock_owner = excluded.lock_owner OR (l.lock_owner <> {nobody} AND l.locked_until < now()))";
+
+    /// ($1 slot, $2 fencing, $3 group).
+    release_partitions: "WITH {fence} UPDATE {kafka_partition_lease} \
+          SET lock_owner = {nobody}, locked_until = now() FROM fence \
+        WHERE consumer_group = $3 AND lock_owner <> {nobody}";
+
+    /// Those that ended an hour ago.
+    forget_partition_leases: "DELETE FROM {kafka_partition_lease} WHERE locked_until < now() - interval '1 hour'";
+}
 
 /// A partition that a member owns.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +78,20 @@ impl Groups {
     /// # Errors
     /// As every statement: nothing is leased then, or after [`StoreError::Unavailable`] nobody knows.
     pub async fn hold_partitions(&self, holds: &[PartitionHold<'_>]) -> Result<(), StoreError> {
-        self.lease_partitions(holds, "true").await
+        while_contended!(self.hold_partitions_on(&mut *self.db.acquire().await?, holds).await)
+    }
+
+    /// The same on a connection of the caller's, without the repetition after a lost race: that has
+    /// ended the caller's transaction.
+    ///
+    /// # Errors
+    /// As [`Groups::hold_partitions`].
+    pub async fn hold_partitions_on(
+        &self,
+        connection: &mut PgConnection,
+        holds: &[PartitionHold<'_>],
+    ) -> Result<(), StoreError> {
+        lease_partitions(self.statements.leases.hold_partitions(), connection, holds).await
     }
 
     /// The same for partitions that were leased before: writes only where a quarter of the time is
@@ -53,46 +100,19 @@ impl Groups {
     /// # Errors
     /// As [`Groups::hold_partitions`].
     pub async fn renew_partitions(&self, holds: &[PartitionHold<'_>]) -> Result<(), StoreError> {
-        let condition = format!(
-            "l.locked_until < now() + (excluded.locked_until - now()) * 0.75 AND \
-               (l.lock_owner = excluded.lock_owner OR (l.lock_owner <> {NOBODY} AND l.locked_until < now()))"
-        );
-        self.lease_partitions(holds, &condition).await
+        while_contended!(self.renew_partitions_on(&mut *self.db.acquire().await?, holds).await)
     }
 
-    async fn lease_partitions(&self, holds: &[PartitionHold<'_>], condition: &str) -> Result<(), StoreError> {
-        if holds.is_empty() {
-            return Ok(());
-        }
-        while_contended!(self.lease_partitions_once(holds, condition).await)
-    }
-
-    async fn lease_partitions_once(&self, holds: &[PartitionHold<'_>], condition: &str) -> Result<(), StoreError> {
-        // One order for all gateways, so that they do not deadlock, and each partition of a group once.
-        let mut holds: Vec<&PartitionHold<'_>> = holds.iter().collect();
-        holds.sort_by_key(|hold| (hold.group, hold.partition));
-        holds.dedup_by_key(|hold| (hold.group, hold.partition));
-        let Tables { kafka_partition_lease, topic, .. } = self.db.tables();
-        let sql = format!(
-            "INSERT INTO {kafka_partition_lease} AS l \
-               (consumer_group, topic_id, partition_id, lock_owner, locked_until) \
-             SELECT k.consumer_group, k.topic_id, k.partition_id, k.lock_owner, now() + k.seconds * interval '1 second' \
-             FROM unnest($1::text[], $2::bigint[], $3::int[], $4::text[], $5::float8[]) \
-               AS k(consumer_group, topic_id, partition_id, lock_owner, seconds) \
-             JOIN {topic} t ON t.id = k.topic_id ORDER BY 1, 2, 3 \
-             ON CONFLICT (consumer_group, topic_id, partition_id) DO UPDATE SET \
-               lock_owner = excluded.lock_owner, locked_until = excluded.locked_until WHERE {condition}"
-        );
-        let mut connection = self.db.acquire().await?;
-        sqlx::query(AssertSqlSafe(sql))
-            .bind(holds.iter().map(|hold| hold.group).collect::<Vec<&str>>())
-            .bind(holds.iter().map(|hold| hold.partition.topic_id).collect::<Vec<i64>>())
-            .bind(holds.iter().map(|hold| hold.partition.partition_id).collect::<Vec<i32>>())
-            .bind(holds.iter().map(|hold| format!("{}:{}", hold.group, hold.member_id)).collect::<Vec<String>>())
-            .bind(holds.iter().map(|hold| hold.duration.as_secs_f64()).collect::<Vec<f64>>())
-            .execute(&mut *connection)
-            .await?;
-        Ok(())
+    /// The same as [`Groups::hold_partitions_on`] is to [`Groups::hold_partitions`].
+    ///
+    /// # Errors
+    /// As [`Groups::hold_partitions`].
+    pub async fn renew_partitions_on(
+        &self,
+        connection: &mut PgConnection,
+        holds: &[PartitionHold<'_>],
+    ) -> Result<(), StoreError> {
+        lease_partitions(self.statements.leases.renew_partitions(), connection, holds).await
     }
 
     /// Lets workers have all partitions of a group at once; returns how many were leased. Nothing
@@ -101,15 +121,21 @@ impl Groups {
     /// # Errors
     /// As every statement.
     pub async fn release_partitions(&self, group: &str, slot: SlotLease) -> Result<u64, StoreError> {
-        let sql = format!(
-            "WITH {fence} UPDATE {leases} SET lock_owner = {NOBODY}, locked_until = now() FROM fence \
-             WHERE consumer_group = $3 AND lock_owner <> {NOBODY}",
-            fence = fence(self.db.tables()),
-            leases = self.db.tables().kafka_partition_lease
-        );
-        let mut connection = self.db.acquire().await?;
-        let released = sqlx::query(AssertSqlSafe(sql)).bind(slot.slot).bind(slot.fencing).bind(group);
-        Ok(released.execute(&mut *connection).await?.rows_affected())
+        self.release_partitions_on(&mut *self.db.acquire().await?, group, slot).await
+    }
+
+    /// The same on a connection of the caller's.
+    ///
+    /// # Errors
+    /// As every statement.
+    pub async fn release_partitions_on(
+        &self,
+        connection: &mut PgConnection,
+        group: &str,
+        slot: SlotLease,
+    ) -> Result<u64, StoreError> {
+        let statement = self.statements.leases.release_partitions().bind(slot.slot).bind(slot.fencing).bind(group);
+        Ok(statement.execute(connection).await?.rows_affected())
     }
 
     /// Removes leases that ended an hour ago: by now no worker is on its way with an offset that it
@@ -118,13 +144,39 @@ impl Groups {
     /// # Errors
     /// As every statement.
     pub async fn forget_partition_leases(&self) -> Result<u64, StoreError> {
-        let sql = format!(
-            "DELETE FROM {} WHERE locked_until < now() - interval '1 hour'",
-            self.db.tables().kafka_partition_lease
-        );
-        let mut connection = self.db.acquire().await?;
-        Ok(sqlx::query(AssertSqlSafe(sql)).execute(&mut *connection).await?.rows_affected())
+        self.forget_partition_leases_on(&mut *self.db.acquire().await?).await
     }
+
+    /// The same on a connection of the caller's.
+    ///
+    /// # Errors
+    /// As every statement.
+    pub async fn forget_partition_leases_on(&self, connection: &mut PgConnection) -> Result<u64, StoreError> {
+        Ok(self.statements.leases.forget_partition_leases().execute(connection).await?.rows_affected())
+    }
+}
+
+async fn lease_partitions(
+    statement: Statement<'_>,
+    connection: &mut PgConnection,
+    holds: &[PartitionHold<'_>],
+) -> Result<(), StoreError> {
+    if holds.is_empty() {
+        return Ok(());
+    }
+    // One order for all gateways, so that they do not deadlock, and each partition of a group once.
+    let mut holds: Vec<&PartitionHold<'_>> = holds.iter().collect();
+    holds.sort_by_key(|hold| (hold.group, hold.partition));
+    holds.dedup_by_key(|hold| (hold.group, hold.partition));
+    statement
+        .bind(holds.iter().map(|hold| hold.group).collect::<Vec<&str>>())
+        .bind(holds.iter().map(|hold| hold.partition.topic_id).collect::<Vec<i64>>())
+        .bind(holds.iter().map(|hold| hold.partition.partition_id).collect::<Vec<i32>>())
+        .bind(holds.iter().map(|hold| format!("{}:{}", hold.group, hold.member_id)).collect::<Vec<String>>())
+        .bind(holds.iter().map(|hold| hold.duration.as_secs_f64()).collect::<Vec<f64>>())
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 /// `acked`, for a statement with the group as $1: has it leases that workers have acknowledged? The

@@ -13,9 +13,37 @@
 
 use std::time::Duration;
 
-use sqlx::{AssertSqlSafe, Row};
+use sqlx::{PgConnection, Row};
 
-use crate::{database::retry::while_contended, error::StoreError, groups::Groups};
+use crate::{
+    database::{retry::while_contended, statements::statements},
+    error::StoreError,
+    groups::Groups,
+};
+
+statements! {
+    /// Of pgQueue's register of consumers.
+    pub(super) struct RegistrationStatements;
+
+    /// ($1 groups, $2 topic ids, $3 seconds within which nothing is written again) → consumer_group,
+    /// topic_id of those where a pgQueue worker is.
+    heartbeat: "WITH asynchronously AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), \
+          k AS MATERIALIZED (SELECT k.* FROM asynchronously, unnest($1::text[], $2::bigint[]) \
+            AS k(consumer_group, topic_id) JOIN {topic} t ON t.id = k.topic_id), \
+          heartbeat AS (INSERT INTO {consumer_registration} AS r (consumer_group, topic_id, kafka_heartbeat_at) \
+            SELECT consumer_group, topic_id, now() FROM k ORDER BY 1, 2 \
+            ON CONFLICT (consumer_group, topic_id) DO UPDATE SET last_heartbeat_at = now(), kafka_heartbeat_at = now() \
+            WHERE r.kafka_heartbeat_at IS NULL OR r.kafka_heartbeat_at <= now() - $3 * interval '1 second') \
+        SELECT consumer_group, topic_id FROM k JOIN {consumer_registration} r USING (consumer_group, topic_id) \
+        WHERE r.last_heartbeat_at > coalesce(r.kafka_heartbeat_at, '-infinity') \
+          AND r.last_heartbeat_at > now() - interval '1 minute'";
+
+    /// ($1 groups).
+    unregister: "DELETE FROM {consumer_registration} r WHERE r.consumer_group = ANY($1) \
+          AND r.last_heartbeat_at <= r.kafka_heartbeat_at \
+          AND NOT EXISTS (SELECT FROM {consumer_offset} o \
+            WHERE o.consumer_group = r.consumer_group AND o.topic_id = r.topic_id)";
+}
 
 /// A group on a topic.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -41,11 +69,17 @@ impl Groups {
         if registrations.is_empty() {
             return Ok(Vec::new());
         }
-        while_contended!(self.heartbeat_registrations_once(registrations, min_age).await)
+        while_contended!(self.heartbeat_registrations_on(&mut *self.db.acquire().await?, registrations, min_age).await)
     }
 
-    async fn heartbeat_registrations_once(
+    /// The same on a connection of the caller's, without the repetition after a lost race: that has
+    /// ended the caller's transaction. Makes its commit asynchronous.
+    ///
+    /// # Errors
+    /// As every statement.
+    pub async fn heartbeat_registrations_on(
         &self,
+        connection: &mut PgConnection,
         registrations: &[Registration],
         min_age: Duration,
     ) -> Result<Vec<Registration>, StoreError> {
@@ -53,28 +87,13 @@ impl Groups {
         let mut sorted: Vec<&Registration> = registrations.iter().collect();
         sorted.sort_unstable();
         sorted.dedup();
-        let sql = format!(
-            "WITH asynchronously AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), \
-             k AS MATERIALIZED (SELECT k.* FROM asynchronously, unnest($1::text[], $2::bigint[]) \
-               AS k(consumer_group, topic_id) JOIN {topic} t ON t.id = k.topic_id), \
-             heartbeat AS (INSERT INTO {registration} AS r (consumer_group, topic_id, kafka_heartbeat_at) \
-               SELECT consumer_group, topic_id, now() FROM k ORDER BY 1, 2 \
-               ON CONFLICT (consumer_group, topic_id) DO UPDATE SET last_heartbeat_at = now(), kafka_heartbeat_at = now() \
-               WHERE r.kafka_heartbeat_at IS NULL OR r.kafka_heartbeat_at <= now() - $3 * interval '1 second') \
-             SELECT consumer_group, topic_id FROM k JOIN {registration} r USING (consumer_group, topic_id) \
-             WHERE r.last_heartbeat_at > coalesce(r.kafka_heartbeat_at, '-infinity') \
-               AND r.last_heartbeat_at > now() - interval '1 minute'",
-            topic = self.db.tables().topic,
-            registration = self.db.tables().consumer_registration,
-        );
-        let mut connection = self.db.acquire().await?;
-        let rows = sqlx::query(AssertSqlSafe(sql))
-            .bind(sorted.iter().map(|registration| registration.group.as_str()).collect::<Vec<&str>>())
-            .bind(sorted.iter().map(|registration| registration.topic_id).collect::<Vec<i64>>())
-            .bind(min_age.as_secs_f64())
-            .fetch_all(&mut *connection)
-            .await?;
-        rows.iter().map(|row| Ok(Registration { group: row.try_get(0)?, topic_id: row.try_get(1)? })).collect()
+        let groups: Vec<&str> = sorted.iter().map(|registration| registration.group.as_str()).collect();
+        let topic_ids: Vec<i64> = sorted.iter().map(|registration| registration.topic_id).collect();
+        let statement = self.statements.registrations.heartbeat().bind(groups).bind(topic_ids);
+        let rows = statement.bind(min_age.as_secs_f64()).fetch_all(connection).await?;
+        rows.iter()
+            .map(|row| Ok(Registration { group: row.try_get("consumer_group")?, topic_id: row.try_get("topic_id")? }))
+            .collect()
     }
 
     /// For groups that have ended: removes their registrations on topics where they have no offset
@@ -83,15 +102,14 @@ impl Groups {
     /// # Errors
     /// As every statement.
     pub async fn unregister(&self, groups: &[&str]) -> Result<u64, StoreError> {
-        let sql = format!(
-            "DELETE FROM {registration} r WHERE r.consumer_group = ANY($1) \
-               AND r.last_heartbeat_at <= r.kafka_heartbeat_at \
-               AND NOT EXISTS (SELECT FROM {offset} o \
-                 WHERE o.consumer_group = r.consumer_group AND o.topic_id = r.topic_id)",
-            registration = self.db.tables().consumer_registration,
-            offset = self.db.tables().consumer_offset,
-        );
-        let mut connection = self.db.acquire().await?;
-        Ok(sqlx::query(AssertSqlSafe(sql)).bind(groups).execute(&mut *connection).await?.rows_affected())
+        self.unregister_on(&mut *self.db.acquire().await?, groups).await
+    }
+
+    /// The same on a connection of the caller's.
+    ///
+    /// # Errors
+    /// As every statement.
+    pub async fn unregister_on(&self, connection: &mut PgConnection, groups: &[&str]) -> Result<u64, StoreError> {
+        Ok(self.statements.registrations.unregister().bind(groups).execute(connection).await?.rows_affected())
     }
 }
