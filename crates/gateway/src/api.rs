@@ -1,7 +1,7 @@
 //! The list of APIs. Dispatch, the ApiVersions answer, the README's table and the test that calls
 //! every API at every version are derived from it.
 //!
-//! To add an API: write `api/<name>.rs`, add one line to [`apis!`] below, run
+//! To add an API: write `api/<name>.rs`, declare it and add one line to [`apis!`] below, run
 //! `pgqueue-gateway api-table` for the README.
 //!
 //! A **one-phase** handler is
@@ -17,80 +17,16 @@
 //! their arrival; the future it returns is awaited when the answer's turn has come. Dropping that
 //! future must not undo what was accepted.
 
-pub mod api_versions;
-pub mod create_topics;
-pub mod delete_groups;
-pub mod delete_topics;
-pub mod describe_cluster;
-pub mod describe_configs;
-pub mod describe_groups;
-pub mod fetch;
-pub mod find_coordinator;
+mod entry;
 mod group_fields;
-pub mod heartbeat;
-pub mod init_producer_id;
-pub mod join_group;
-pub mod leave_group;
-pub mod list_groups;
-pub mod list_offsets;
-pub mod metadata;
-pub mod offset_commit;
-pub mod offset_delete;
-pub mod offset_fetch;
-pub mod offset_for_leader_epoch;
-pub mod produce;
-pub mod sync_group;
 
 use futures::future::BoxFuture;
 use kafka_protocol::messages::{ApiKey, RequestKind, ResponseKind};
+use tracing::{debug, warn};
+use wire::ErrorCode;
 
-use crate::{context::RequestContext, error::report};
-
-/// Key of Produce, which has a frame limit and a byte budget of its own.
-pub const PRODUCE: i16 = ApiKey::Produce as i16;
-/// Key of ApiVersions, the one API that answers a version it does not know.
-pub const API_VERSIONS: i16 = ApiKey::ApiVersions as i16;
-
-/// One API of the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Api {
-    pub key: i16,
-    pub name: &'static str,
-    /// Lowest version that ApiVersions names.
-    pub min: i16,
-    /// Highest version, advertised and served.
-    pub max: i16,
-    /// Lowest version that is answered; a request below it closes the connection.
-    pub served_min: i16,
-    pub kind: Kind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    OnePhase,
-    TwoPhase,
-}
-
-/// What becomes of a request.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "moved once per request, nearly always a response")]
-pub enum Reply {
-    Respond(ResponseKind),
-    /// Produce with acks=0: the client expects no answer, and one would shift all later ones.
-    Silent,
-    /// Closes the connection: how Apache Kafka tells a producer with acks=0 of an error.
-    Disconnect(&'static str),
-}
-
-impl Api {
-    pub fn serves(&self, version: i16) -> bool {
-        (self.served_min..=self.max).contains(&version)
-    }
-
-    pub fn is_two_phase(&self) -> bool {
-        self.kind == Kind::TwoPhase
-    }
-}
+pub use self::entry::{Api, Kind, Reply};
+use crate::{context::RequestContext, error::ApiError};
 
 /// The API with this key, if it is served.
 pub fn find(key: i16) -> Option<&'static Api> {
@@ -98,15 +34,16 @@ pub fn find(key: i16) -> Option<&'static Api> {
 }
 
 macro_rules! apis {
-    ($($name:ident, $module:ident, $kind:ident, advertised $min:literal..=$max:literal, served from $served_min:literal;)*) => {
+    ($($name:ident: $module:ident, $kind:ident, $min:literal..=$max:literal $(served from $served_min:literal)?, $unavailable:ident;)*) => {
         /// Every API that is served, by key.
         pub const APIS: &[Api] = &[$(Api {
             key: ApiKey::$name as i16,
             name: stringify!($name),
             min: $min,
             max: $max,
-            served_min: $served_min,
+            served_min: apis!(@last $min $($served_min)?),
             kind: Kind::$kind,
+            unavailable: ErrorCode::$unavailable,
         }),*];
 
         /// Starts a request. `None` if its API is not in the list.
@@ -121,13 +58,15 @@ macro_rules! apis {
             }
         }
     };
+    (@last $first:literal) => { $first };
+    (@last $first:literal $second:literal) => { $second };
     (@OnePhase $name:ident, $module:ident, $ctx:ident, $version:ident, $request:ident) => {
         Box::pin(async move {
             let response = match $module::handle(&$ctx, $version, &$request).await {
                 Ok(response) => response,
                 Err(error) => {
-                    let code = error.code(ApiKey::$name);
-                    report(&$ctx, stringify!($name), code, &error);
+                    let code = $ctx.code(&error);
+                    report(&$ctx, code, &error);
                     $module::error_response($version, &$request, code)
                 }
             };
@@ -139,29 +78,74 @@ macro_rules! apis {
     };
 }
 
+// Outside of the list, where rustfmt would not find their files.
+pub mod api_versions;
+pub mod create_topics;
+pub mod delete_groups;
+pub mod delete_topics;
+pub mod describe_cluster;
+pub mod describe_configs;
+pub mod describe_groups;
+pub mod fetch;
+pub mod find_coordinator;
+pub mod heartbeat;
+pub mod init_producer_id;
+pub mod join_group;
+pub mod leave_group;
+pub mod list_groups;
+pub mod list_offsets;
+pub mod metadata;
+pub mod offset_commit;
+pub mod offset_delete;
+pub mod offset_fetch;
+pub mod offset_for_leader_epoch;
+pub mod produce;
+pub mod sync_group;
+
+// Of an API: its module, when its requests start, the versions that are advertised and served, and the code on which
+// its clients try again by themselves while Postgres is away.
 apis! {
-    Produce, produce, TwoPhase, advertised 0..=11, served from 3;
-    Fetch, fetch, OnePhase, advertised 4..=12, served from 4;
-    ListOffsets, list_offsets, OnePhase, advertised 1..=8, served from 1;
-    Metadata, metadata, OnePhase, advertised 0..=12, served from 0;
-    OffsetCommit, offset_commit, OnePhase, advertised 2..=9, served from 2;
-    OffsetFetch, offset_fetch, OnePhase, advertised 1..=9, served from 1;
-    FindCoordinator, find_coordinator, OnePhase, advertised 0..=6, served from 0;
-    JoinGroup, join_group, OnePhase, advertised 0..=9, served from 0;
-    Heartbeat, heartbeat, OnePhase, advertised 0..=4, served from 0;
-    LeaveGroup, leave_group, OnePhase, advertised 0..=5, served from 0;
-    SyncGroup, sync_group, OnePhase, advertised 0..=5, served from 0;
-    DescribeGroups, describe_groups, OnePhase, advertised 0..=6, served from 0;
-    ListGroups, list_groups, OnePhase, advertised 0..=5, served from 0;
-    ApiVersions, api_versions, OnePhase, advertised 0..=4, served from 0;
-    CreateTopics, create_topics, OnePhase, advertised 2..=7, served from 2;
-    DeleteTopics, delete_topics, OnePhase, advertised 1..=6, served from 1;
-    InitProducerId, init_producer_id, OnePhase, advertised 0..=5, served from 0;
-    OffsetForLeaderEpoch, offset_for_leader_epoch, OnePhase, advertised 2..=4, served from 2;
-    DescribeConfigs, describe_configs, OnePhase, advertised 1..=4, served from 1;
-    DeleteGroups, delete_groups, OnePhase, advertised 0..=2, served from 0;
-    OffsetDelete, offset_delete, OnePhase, advertised 0..=0, served from 0;
-    DescribeCluster, describe_cluster, OnePhase, advertised 0..=2, served from 0;
+    // A producer keeps its batch and sends it again.
+    Produce: produce, TwoPhase, 0..=11 served from 3, NotEnoughReplicas;
+    // One of the few that Java takes for "try again" here and in ListOffsets (`FetchCollector`, `OffsetFetcherUtils`).
+    Fetch: fetch, OnePhase, 4..=12, KafkaStorageError;
+    ListOffsets: list_offsets, OnePhase, 1..=8, KafkaStorageError;
+    // A topic without a leader makes every client refresh its metadata.
+    Metadata: metadata, OnePhase, 0..=12, LeaderNotAvailable;
+    // Clients look the coordinator up again, and find the same one when Postgres is back.
+    OffsetCommit: offset_commit, OnePhase, 2..=9, CoordinatorNotAvailable;
+    // Never "no offset", and never what Java takes for fatal here (`OffsetFetchResponseHandler`).
+    OffsetFetch: offset_fetch, OnePhase, 1..=9, CoordinatorLoadInProgress;
+    FindCoordinator: find_coordinator, OnePhase, 0..=6, CoordinatorNotAvailable;
+    JoinGroup: join_group, OnePhase, 0..=9, CoordinatorNotAvailable;
+    Heartbeat: heartbeat, OnePhase, 0..=4, CoordinatorNotAvailable;
+    LeaveGroup: leave_group, OnePhase, 0..=5, CoordinatorNotAvailable;
+    SyncGroup: sync_group, OnePhase, 0..=5, CoordinatorNotAvailable;
+    DescribeGroups: describe_groups, OnePhase, 0..=6, CoordinatorNotAvailable;
+    ListGroups: list_groups, OnePhase, 0..=5, CoordinatorNotAvailable;
+    ApiVersions: api_versions, OnePhase, 0..=4, RequestTimedOut;
+    // An admin call that may or may not have been carried out has timed out.
+    CreateTopics: create_topics, OnePhase, 2..=7, RequestTimedOut;
+    DeleteTopics: delete_topics, OnePhase, 1..=6, RequestTimedOut;
+    // Not COORDINATOR_NOT_AVAILABLE: an idempotent producer would look for the coordinator of a transactional id
+    // that it does not have (Java: `TransactionManager`).
+    InitProducerId: init_producer_id, OnePhase, 0..=5, CoordinatorLoadInProgress;
+    OffsetForLeaderEpoch: offset_for_leader_epoch, OnePhase, 2..=4, KafkaStorageError;
+    DescribeConfigs: describe_configs, OnePhase, 1..=4, RequestTimedOut;
+    DeleteGroups: delete_groups, OnePhase, 0..=2, CoordinatorNotAvailable;
+    OffsetDelete: offset_delete, OnePhase, 0..=0, CoordinatorNotAvailable;
+    DescribeCluster: describe_cluster, OnePhase, 0..=2, RequestTimedOut;
+}
+
+/// Logs a failed request. What passes by itself is the database's story, told once by the readiness
+/// check; a line per request would bury it.
+fn report(ctx: &RequestContext, code: ErrorCode, error: &ApiError) {
+    let client = ctx.client_id.as_deref().unwrap_or_default();
+    if code.is_retriable() || matches!(error, ApiError::Code(_)) {
+        debug!(peer = %ctx.peer, client, api = ctx.api.name, code = code.name(), %error, "request failed");
+    } else {
+        warn!(peer = %ctx.peer, client, api = ctx.api.name, code = code.name(), %error, "request failed");
+    }
 }
 
 /// The README's table of APIs, in Markdown.
@@ -189,6 +173,13 @@ mod tests {
             assert!(0 <= api.min && api.min <= api.served_min && api.served_min <= api.max, "{}", api.name);
             let codec = ApiKey::try_from(api.key).unwrap().valid_versions();
             assert!(codec.min <= api.served_min && api.max <= codec.max, "{} is wider than its codec", api.name);
+        }
+    }
+
+    #[test]
+    fn clients_try_again_while_postgres_is_away() {
+        for api in APIS {
+            assert!(api.unavailable.is_retriable(), "{}: {}", api.name, api.unavailable.name());
         }
     }
 

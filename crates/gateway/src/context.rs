@@ -13,10 +13,12 @@ use tokio_util::sync::CancellationToken;
 use wire::{ErrorCode, FrameLimits};
 
 use crate::{
+    api::Api,
     config::{HostPort, ServerConfig},
     coordinator::Coordinator,
+    error::{ApiError, store_error_code},
     net::{
-        budget::{Budgets, Held},
+        budget::{AnswerMemory, Budgets},
         log_limit::LogLimit,
         shutdown::Shutdown,
     },
@@ -27,6 +29,8 @@ use crate::{
 /// What all requests share.
 #[derive(Debug)]
 pub struct Shared {
+    /// What is served.
+    pub apis: &'static [Api],
     pub config: ServerConfig,
     pub store: Store,
     pub shutdown: Shutdown,
@@ -46,13 +50,27 @@ pub struct Shared {
 #[derive(Debug, Clone)]
 pub struct RequestContext {
     pub shared: Arc<Shared>,
+    /// What is asked.
+    pub api: &'static Api,
     pub peer: SocketAddr,
     pub client_id: Option<String>,
     /// Cancelled when the client is gone or the gateway drains: whoever waits answers at once with
     /// what there is.
     pub disconnected: CancellationToken,
     /// Memory of the answer, given back when it has been written.
-    pub(crate) held: Held,
+    pub(crate) answer_memory: AnswerMemory,
+}
+
+impl RequestContext {
+    /// The code that the client gets.
+    pub(crate) fn code(&self, error: &ApiError) -> ErrorCode {
+        error.code(self.api.unavailable)
+    }
+
+    /// The code that the client gets for an error of the store.
+    pub(crate) fn store_code(&self, error: &StoreError) -> ErrorCode {
+        store_error_code(error, self.api.unavailable)
+    }
 }
 
 /// A broker as clients are told about it. Metadata, FindCoordinator and DescribeCluster all take it

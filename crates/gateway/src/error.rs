@@ -1,19 +1,12 @@
 //! What went wrong, as Kafka error codes. The only place that maps errors of the store and of
 //! record batches to codes.
 //!
-//! A retriable store error becomes the code on which clients of that very API go on by themselves:
-//! Fetch and ListOffsets accept only a few codes as "try again" (Java: `FetchCollector`,
-//! `OffsetFetcherUtils`), a producer retries NOT_ENOUGH_REPLICAS and keeps its batch, a topic
-//! without a leader makes every client refresh its metadata, and an admin call that may or may not
-//! have been carried out has timed out.
+//! What passes by itself becomes the code on which clients of the request's API try again by themselves:
+//! `unavailable` of the list in `api.rs`.
 
 use groups::GroupError;
-use kafka_protocol::messages::ApiKey;
 use store::{AppendError, StoreError};
-use tracing::{debug, warn};
 use wire::{ErrorCode, batch::BatchError};
-
-use crate::context::RequestContext;
 
 /// Why a handler has no answer of its own for a request.
 #[derive(Debug, thiserror::Error)]
@@ -31,54 +24,27 @@ impl From<ErrorCode> for ApiError {
 }
 
 impl ApiError {
-    /// The code that a client of this API gets.
-    pub fn code(&self, api: ApiKey) -> ErrorCode {
+    /// The code for a client of the API with this code for "try again".
+    pub fn code(&self, unavailable: ErrorCode) -> ErrorCode {
         match self {
-            Self::Store(error) => store_error_code(error, api),
+            Self::Store(error) => store_error_code(error, unavailable),
             Self::Code(code) => *code,
         }
     }
 }
 
-/// The code that a client of this API gets for an error of the store.
-pub fn store_error_code(error: &StoreError, api: ApiKey) -> ErrorCode {
+/// The code for an error of the store, for a client of the API with this code for "try again".
+pub fn store_error_code(error: &StoreError, unavailable: ErrorCode) -> ErrorCode {
     match error {
         StoreError::Unavailable(_)
         | StoreError::Contended(_)
         | StoreError::NoTimePartition(_)
         // Another gateway, or a person with `migrate`, is expected to finish the schema.
-        | StoreError::SchemaNotReady(_) => try_again(api),
+        | StoreError::SchemaNotReady(_) => unavailable,
         StoreError::AlreadyExists(_) => ErrorCode::TopicAlreadyExists,
-        StoreError::Corrupt(_) => match api {
-            ApiKey::Fetch => ErrorCode::CorruptMessage,
-            _ => ErrorCode::UnknownServerError,
-        },
-        StoreError::Denied(_) | StoreError::InvalidConfig(_) | StoreError::Other(_) => ErrorCode::UnknownServerError,
-    }
-}
-
-fn try_again(api: ApiKey) -> ErrorCode {
-    match api {
-        ApiKey::Produce => ErrorCode::NotEnoughReplicas,
-        ApiKey::Fetch | ApiKey::ListOffsets | ApiKey::OffsetForLeaderEpoch => ErrorCode::KafkaStorageError,
-        ApiKey::Metadata => ErrorCode::LeaderNotAvailable,
-        // Clients look the coordinator up again, and find the same one when Postgres is back.
-        ApiKey::FindCoordinator
-        | ApiKey::OffsetCommit
-        | ApiKey::JoinGroup
-        | ApiKey::SyncGroup
-        | ApiKey::Heartbeat
-        | ApiKey::LeaveGroup
-        | ApiKey::DescribeGroups
-        | ApiKey::ListGroups
-        | ApiKey::DeleteGroups
-        | ApiKey::OffsetDelete => ErrorCode::CoordinatorNotAvailable,
-        // Never "no offset", and never what Java takes for fatal here (`OffsetFetchResponseHandler`).
-        ApiKey::OffsetFetch => ErrorCode::CoordinatorLoadInProgress,
-        // Not COORDINATOR_NOT_AVAILABLE: an idempotent producer would look for the coordinator of
-        // a transactional id that it does not have (Java: `TransactionManager`).
-        ApiKey::InitProducerId => ErrorCode::CoordinatorLoadInProgress,
-        _ => ErrorCode::RequestTimedOut,
+        StoreError::Corrupt(_) | StoreError::Denied(_) | StoreError::InvalidConfig(_) | StoreError::Other(_) => {
+            ErrorCode::UnknownServerError
+        }
     }
 }
 
@@ -104,13 +70,13 @@ pub fn batch_error_code(error: &BatchError) -> ErrorCode {
 }
 
 /// The code for a batch that was not stored (api.md 3.3 and 3.4).
-pub fn append_error_code(error: &AppendError) -> ErrorCode {
+pub fn append_error_code(error: &AppendError, unavailable: ErrorCode) -> ErrorCode {
     match error {
         AppendError::UnknownPartition => ErrorCode::UnknownTopicOrPartition,
         AppendError::OutOfOrderSequence => ErrorCode::OutOfOrderSequenceNumber,
         AppendError::StaleProducerEpoch => ErrorCode::InvalidProducerEpoch,
-        AppendError::Store(error) => store_error_code(error, ApiKey::Produce),
-        AppendError::ShuttingDown => try_again(ApiKey::Produce),
+        AppendError::Store(error) => store_error_code(error, unavailable),
+        AppendError::ShuttingDown => unavailable,
     }
 }
 
@@ -139,41 +105,18 @@ pub(crate) fn group_error_or_none(error: Option<GroupError>) -> ErrorCode {
     error.map_or(ErrorCode::None, group_error_code)
 }
 
-/// Logs a failed request. What passes by itself is the database's story, told once by the readiness
-/// check; a line per request would bury it.
-pub(crate) fn report(ctx: &RequestContext, api: &str, code: ErrorCode, error: &ApiError) {
-    let client = ctx.client_id.as_deref().unwrap_or_default();
-    if code.is_retriable() || matches!(error, ApiError::Code(_)) {
-        debug!(peer = %ctx.peer, client, api, code = code.name(), %error, "request failed");
-    } else {
-        warn!(peer = %ctx.peer, client, api, code = code.name(), %error, "request failed");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::APIS;
 
     #[test]
-    fn every_api_gets_a_retriable_code_while_postgres_is_away() {
+    fn what_passes_by_itself_gets_the_code_of_the_api() {
         let away: [fn(String) -> StoreError; 4] =
             [StoreError::Unavailable, StoreError::Contended, StoreError::NoTimePartition, StoreError::SchemaNotReady];
-        for api in APIS {
-            let key = ApiKey::try_from(api.key).unwrap();
-            for error in away {
-                let code = store_error_code(&error("away".to_owned()), key);
-                assert!(code.is_retriable(), "{}: {}", api.name, code.name());
-            }
+        for error in away {
+            let code = store_error_code(&error("away".to_owned()), ErrorCode::NotEnoughReplicas);
+            assert_eq!(code, ErrorCode::NotEnoughReplicas);
         }
-    }
-
-    /// The codes that the Java consumer takes as "refresh metadata and try again"; any other ends in
-    /// an exception (Java: `FetchCollector.handleInitializeErrors`).
-    #[test]
-    fn a_fetch_is_told_to_try_again_in_words_that_java_knows() {
-        let code = store_error_code(&StoreError::Unavailable(String::new()), ApiKey::Fetch);
-        assert_eq!(code, ErrorCode::KafkaStorageError);
     }
 
     #[test]
@@ -207,7 +150,7 @@ mod tests {
             StoreError::Corrupt(String::new()),
             StoreError::Other(String::new()),
         ] {
-            assert!(!store_error_code(&error, ApiKey::Produce).is_retriable(), "{error:?}");
+            assert!(!store_error_code(&error, ErrorCode::NotEnoughReplicas).is_retriable(), "{error:?}");
         }
     }
 

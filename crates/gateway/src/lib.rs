@@ -98,6 +98,7 @@ impl Gateway {
         let advertised = server.advertise.clone().unwrap_or_else(|| own_address(kafka_addr));
         let shutdown = Shutdown::default();
         let shared = Arc::new(Shared {
+            apis: api::APIS,
             coordinator: Coordinator::new(&server, store.clone(), shutdown.clone(), &advertised),
             advertised,
             frame_limits: FrameLimits {

@@ -5,12 +5,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use kafka_protocol::messages::ApiKey;
 use store::{NewTopic, Store, StoreError, Topic};
 use tracing::info;
 use wire::{ErrorCode, TopicName};
 
-use crate::{context::RequestContext, error::store_error_code, topic_config};
+use crate::{context::RequestContext, topic_config};
 
 /// Names that Apache Kafka keeps for itself. The gateway keeps that state in tables of its own, so
 /// these topics do not exist and no client may make them.
@@ -28,8 +27,8 @@ impl Refusal {
         Self { code, message: message.into() }
     }
 
-    pub(crate) fn from_store(error: &StoreError, api: ApiKey) -> Self {
-        Self::new(store_error_code(error, api), error.to_string())
+    pub(crate) fn from_store(ctx: &RequestContext, error: &StoreError) -> Self {
+        Self::new(ctx.store_code(error), error.to_string())
     }
 }
 
@@ -70,13 +69,13 @@ pub(crate) fn check_name(name: &str) -> Result<TopicName, Refusal> {
 
 /// Refuses a name that differs from an existing topic's only in `.` and `_`
 /// (Kafka: `Topic.hasCollision`).
-pub(crate) async fn check_collision(ctx: &RequestContext, name: &TopicName, api: ApiKey) -> Result<(), Refusal> {
+pub(crate) async fn check_collision(ctx: &RequestContext, name: &TopicName) -> Result<(), Refusal> {
     // Only a name with one of the two characters can collide.
     if !name.as_str().contains(['.', '_']) {
         return Ok(());
     }
     let key = name.collision_key();
-    let topics = ctx.shared.store.catalog.all_topics().await.map_err(|error| Refusal::from_store(&error, api))?;
+    let topics = ctx.shared.store.catalog.all_topics().await.map_err(|error| Refusal::from_store(ctx, &error))?;
     let collides = |topic: &&Arc<Topic>| topic.name != name.as_str() && topic.name.replace('.', "_") == key;
     match topics.iter().find(collides) {
         None => Ok(()),

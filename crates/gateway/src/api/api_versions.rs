@@ -1,6 +1,6 @@
 //! ApiVersions: which APIs and versions this broker speaks.
 //!
-//! Answered from the list in [`crate::api`]; needs no database. An unsupported version gets a v0
+//! Answered from the list of `api.rs`; needs no database. An unsupported version gets a v0
 //! answer with error 35 and only the entry of key 18, from which the client takes the version to
 //! try next (KIP-511; Kafka: `ApiVersionsRequest.getErrorResponse`). From v3 on the client names
 //! its software, and a name outside Kafka's pattern is INVALID_REQUEST (`ApiVersionsRequest.isValid`).
@@ -12,14 +12,11 @@ use kafka_protocol::messages::{
 };
 use wire::ErrorCode;
 
-use crate::{
-    api::{API_VERSIONS, APIS, Api},
-    context::RequestContext,
-    error::ApiError,
-};
+use super::entry::Api;
+use crate::{context::RequestContext, error::ApiError};
 
 pub async fn handle(
-    _ctx: &RequestContext,
+    ctx: &RequestContext,
     version: i16,
     request: &ApiVersionsRequest,
 ) -> Result<ApiVersionsResponse, ApiError> {
@@ -27,7 +24,7 @@ pub async fn handle(
     if version >= 3 && !named.iter().all(|text| is_software_name(text)) {
         return Ok(error_response(version, request, ErrorCode::InvalidRequest));
     }
-    Ok(ApiVersionsResponse::default().with_api_keys(APIS.iter().map(entry).collect()))
+    Ok(ApiVersionsResponse::default().with_api_keys(ctx.shared.apis.iter().map(entry).collect()))
 }
 
 pub fn error_response(_version: i16, _request: &ApiVersionsRequest, code: ErrorCode) -> ApiVersionsResponse {
@@ -35,10 +32,11 @@ pub fn error_response(_version: i16, _request: &ApiVersionsRequest, code: ErrorC
 }
 
 /// The answer, in version 0, to a version that is not served.
-pub(crate) fn unsupported_version() -> ResponseKind {
-    let own = APIS.iter().filter(|api| api.key == API_VERSIONS).map(entry).collect();
+pub(crate) fn unsupported_version(own: &Api) -> ResponseKind {
     ResponseKind::ApiVersions(
-        ApiVersionsResponse::default().with_error_code(ErrorCode::UnsupportedVersion.code()).with_api_keys(own),
+        ApiVersionsResponse::default()
+            .with_error_code(ErrorCode::UnsupportedVersion.code())
+            .with_api_keys(vec![entry(own)]),
     )
 }
 
@@ -59,6 +57,8 @@ fn is_software_name(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use kafka_protocol::messages::ApiKey;
+
     use super::*;
 
     #[test]
@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn an_unsupported_version_lists_only_itself() {
-        let ResponseKind::ApiVersions(response) = unsupported_version() else { unreachable!() };
+        let own = crate::api::find(ApiKey::ApiVersions as i16).unwrap();
+        let ResponseKind::ApiVersions(response) = unsupported_version(own) else { unreachable!() };
         assert_eq!(response.error_code, 35);
         assert_eq!(response.api_keys.len(), 1);
         assert_eq!((response.api_keys[0].api_key, response.api_keys[0].max_version), (18, 4));

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use kafka_protocol::{
     messages::{
-        ApiKey, CreateTopicsRequest, CreateTopicsResponse, create_topics_request::CreatableTopic,
+        CreateTopicsRequest, CreateTopicsResponse, create_topics_request::CreatableTopic,
         create_topics_response::CreatableTopicResult,
     },
     protocol::StrBytes,
@@ -75,7 +75,7 @@ async fn create(
     validate_only: bool,
 ) -> Result<CreatableTopicResult, Refusal> {
     let name = topics::check_name(&topic.name)?;
-    topics::check_collision(ctx, &name, ApiKey::CreateTopics).await?;
+    topics::check_collision(ctx, &name).await?;
     check_absent(ctx, &name).await?;
     let configs = topic_config::validate(
         topic.configs.iter().map(|config| (config.name.as_str(), config.value.as_ref().map(StrBytes::as_str))),
@@ -103,7 +103,7 @@ async fn check_absent(ctx: &RequestContext, name: &TopicName) -> Result<(), Refu
     match ctx.shared.store.catalog.topic(name.as_str()).await {
         Ok(None) => Ok(()),
         Ok(Some(_)) => Err(already_exists(name)),
-        Err(error) => Err(Refusal::from_store(&error, ApiKey::CreateTopics)),
+        Err(error) => Err(Refusal::from_store(ctx, &error)),
     }
 }
 
@@ -116,7 +116,7 @@ async fn store(
     match topics::create(ctx, name, partitions, configs).await {
         Ok(topic) => Ok(topic.topic_id),
         Err(StoreError::AlreadyExists(_)) => Err(already_exists(name)),
-        Err(error) => Err(Refusal::from_store(&error, ApiKey::CreateTopics)),
+        Err(error) => Err(Refusal::from_store(ctx, &error)),
     }
 }
 

@@ -4,7 +4,7 @@
 //! is told for members of the Kafka protocol only.
 
 use kafka_protocol::messages::{
-    ApiKey, DeleteGroupsRequest, DeleteGroupsResponse, GroupId, delete_groups_response::DeletableGroupResult,
+    DeleteGroupsRequest, DeleteGroupsResponse, GroupId, delete_groups_response::DeletableGroupResult,
 };
 use tracing::info;
 use wire::ErrorCode;
@@ -23,7 +23,7 @@ pub async fn handle(
                 info!(group = group_id.as_str(), peer = %ctx.peer, "group deleted");
                 ErrorCode::None
             }
-            Err(error) => error.code(ApiKey::DeleteGroups),
+            Err(error) => ctx.code(&error),
         };
         results.push(result(group_id, code));
     }

@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use kafka_protocol::{
     messages::{
-        ApiKey, DeleteTopicsRequest, DeleteTopicsResponse, TopicName, delete_topics_request::DeleteTopicState,
+        DeleteTopicsRequest, DeleteTopicsResponse, TopicName, delete_topics_request::DeleteTopicState,
         delete_topics_response::DeletableTopicResult,
     },
     protocol::StrBytes,
@@ -18,10 +18,7 @@ use tracing::info;
 use uuid::Uuid;
 use wire::ErrorCode;
 
-use crate::{
-    context::RequestContext,
-    error::{ApiError, store_error_code},
-};
+use crate::{context::RequestContext, error::ApiError};
 
 /// First version in which topics may be named by id.
 const BY_ID: i16 = 6;
@@ -81,6 +78,7 @@ fn states(version: i16, request: &DeleteTopicsRequest) -> Vec<DeleteTopicState> 
 
 async fn find(ctx: &RequestContext, state: &DeleteTopicState) -> Result<Arc<Topic>, ErrorCode> {
     let store = &ctx.shared.store;
+    let code = |error: StoreError| ctx.store_code(&error);
     match (&state.name, state.topic_id.is_nil()) {
         (Some(name), true) => store.catalog.topic(name).await.map_err(code)?.ok_or(ErrorCode::UnknownTopicOrPartition),
         (None, false) => {
@@ -90,12 +88,8 @@ async fn find(ctx: &RequestContext, state: &DeleteTopicState) -> Result<Arc<Topi
     }
 }
 
-fn code(error: StoreError) -> ErrorCode {
-    store_error_code(&error, ApiKey::DeleteTopics)
-}
-
 async fn delete(ctx: &RequestContext, topic: Arc<Topic>) -> Result<Arc<Topic>, ErrorCode> {
-    if !ctx.shared.store.delete_topic(&topic.name).await.map_err(code)? {
+    if !ctx.shared.store.delete_topic(&topic.name).await.map_err(|error| ctx.store_code(&error))? {
         return Err(ErrorCode::UnknownTopicOrPartition);
     }
     info!(topic = topic.name, peer = %ctx.peer, "topic deleted");

@@ -6,7 +6,7 @@
 use groups::DescribedMember;
 use kafka_protocol::{
     messages::{
-        ApiKey, DescribeGroupsRequest, DescribeGroupsResponse, GroupId,
+        DescribeGroupsRequest, DescribeGroupsResponse, GroupId,
         describe_groups_response::{DescribedGroup, DescribedGroupMember},
     },
     protocol::StrBytes,
@@ -34,7 +34,7 @@ pub async fn handle(
     for group_id in &request.groups {
         let group = match ctx.shared.coordinator.describe(version, group_id).await {
             Ok((group, error)) => described(version, group, group_error_or_none(error)),
-            Err(error) => failed(version, group_id, error.code(ApiKey::DescribeGroups)),
+            Err(error) => failed(version, group_id, ctx.code(&error)),
         };
         let operations = acl::group_operations(version >= 3 && request.include_authorized_operations);
         groups.push(group.with_authorized_operations(operations));

@@ -19,17 +19,17 @@ use std::{sync::LazyLock, time::Duration};
 
 use bytes::Bytes;
 use kafka_protocol::messages::{
-    ApiKey, FetchRequest, FetchResponse,
+    FetchRequest, FetchResponse,
     fetch_request::{FetchPartition, FetchTopic},
     fetch_response::{FetchableTopicResponse, PartitionData},
 };
-use store::{Bounds, PartitionKey, ReadError, ReadLimit};
+use store::{Bounds, PartitionKey, ReadError, ReadLimit, StoreError};
 use tokio::time::{Instant, timeout_at};
 use wire::ErrorCode;
 
 use crate::{
     context::{RequestContext, epoch_error},
-    error::{ApiError, store_error_code},
+    error::ApiError,
     net::budget::AnswerSpace,
 };
 
@@ -132,7 +132,7 @@ impl<'r> Fetch<'r> {
                     }
                 }
                 Ok(_) => Part::failed(asked, ErrorCode::UnknownTopicOrPartition),
-                Err(error) => Part::failed(asked, store_error_code(error, ApiKey::Fetch)),
+                Err(error) => Part::failed(asked, code(ctx, error)),
             });
             topics.push((topic, parts.collect()));
         }
@@ -178,7 +178,7 @@ impl<'r> Fetch<'r> {
         for part in self.topics.iter_mut().flat_map(|(_, parts)| parts) {
             part.answer.records = Some(Bytes::new());
         }
-        ctx.held.set(None);
+        ctx.answer_memory.set(None);
         let wanted = self.max_bytes.max(1).min(self.parts().map(|part| part.max_bytes.max(1)).sum());
         let until = deadline.max(Instant::now() + SPACE_TIME);
         match timeout_at(until, ctx.shared.budgets.answer(wanted)).await {
@@ -203,7 +203,7 @@ impl<'r> Fetch<'r> {
             let bounds = match &known {
                 Ok(known) => known.get(&key).copied(),
                 Err(error) => {
-                    part.fail(store_error_code(error, ApiKey::Fetch), None);
+                    part.fail(code(ctx, error), None);
                     continue;
                 }
             };
@@ -222,11 +222,11 @@ impl<'r> Fetch<'r> {
                 Err(ReadError::OffsetOutOfRange(bounds)) => part.fail(ErrorCode::OffsetOutOfRange, Some(bounds)),
                 Err(ReadError::Store(error)) => {
                     tracing::debug!(%error, ?key, "fetch failed");
-                    part.fail(store_error_code(&error, ApiKey::Fetch), None);
+                    part.fail(code(ctx, &error), None);
                 }
             }
         }
-        ctx.held.set(self.space.take().map(|space| space.keep(total)));
+        ctx.answer_memory.set(self.space.take().map(|space| space.keep(total)));
         total
     }
 
@@ -264,6 +264,13 @@ impl Part {
 
     fn fail(&mut self, code: ErrorCode, bounds: Option<Bounds>) {
         self.answer = without_records(self.index, code, bounds);
+    }
+}
+
+fn code(ctx: &RequestContext, error: &StoreError) -> ErrorCode {
+    match error {
+        StoreError::Corrupt(_) => ErrorCode::CorruptMessage,
+        error => ctx.store_code(error),
     }
 }
 

@@ -11,7 +11,7 @@
 use std::collections::{HashMap, HashSet};
 
 use kafka_protocol::messages::{
-    ApiKey, ListOffsetsRequest, ListOffsetsResponse,
+    ListOffsetsRequest, ListOffsetsResponse,
     list_offsets_request::ListOffsetsPartition,
     list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse},
 };
@@ -20,7 +20,7 @@ use wire::ErrorCode;
 
 use crate::{
     context::{RequestContext, epoch_error},
-    error::{ApiError, store_error_code},
+    error::ApiError,
 };
 
 /// First version whose answers tell the leader epoch (KIP-320).
@@ -75,7 +75,7 @@ pub async fn handle(
                 Some((key, _)) if twice.contains(&key) => failed(asked, ErrorCode::InvalidRequest),
                 Some((key, bounds)) => match epoch_error(asked.current_leader_epoch, leader_epoch) {
                     Some(code) => failed(asked, code),
-                    None => answer(store, version, asked, key, bounds).await,
+                    None => answer(ctx, version, asked, key, bounds).await,
                 },
                 None => failed(asked, ErrorCode::UnknownTopicOrPartition),
             });
@@ -101,12 +101,13 @@ fn named_twice(keys: &[PartitionKey]) -> HashSet<PartitionKey> {
 }
 
 async fn answer(
-    store: &Store,
+    ctx: &RequestContext,
     version: i16,
     asked: &ListOffsetsPartition,
     key: PartitionKey,
     bounds: Bounds,
 ) -> ListOffsetsPartitionResponse {
+    let store = &ctx.shared.store;
     match find(store, version, asked.timestamp, key, bounds).await {
         Ok(Some((offset, timestamp))) => ListOffsetsPartitionResponse::default()
             .with_partition_index(asked.partition_index)
@@ -118,7 +119,7 @@ async fn answer(
         Err(Failure::Code(code)) => failed(asked, code),
         Err(Failure::Store(error)) => {
             tracing::debug!(%error, ?key, "offset look-up failed");
-            failed(asked, store_error_code(&error, ApiKey::ListOffsets))
+            failed(asked, ctx.store_code(&error))
         }
     }
 }

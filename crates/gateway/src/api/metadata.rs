@@ -21,7 +21,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use kafka_protocol::{
     messages::{
-        ApiKey, BrokerId, MetadataRequest, MetadataResponse, TopicName,
+        BrokerId, MetadataRequest, MetadataResponse, TopicName,
         metadata_request::MetadataRequestTopic,
         metadata_response::{MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic},
     },
@@ -30,12 +30,7 @@ use kafka_protocol::{
 use store::{Leadership, StoreError, Topic};
 use wire::ErrorCode;
 
-use crate::{
-    acl,
-    context::RequestContext,
-    error::{ApiError, store_error_code},
-    topics,
-};
+use crate::{acl, context::RequestContext, error::ApiError, topics};
 
 /// First version whose topics may be asked for by id, and have no name then.
 const BY_ID: i16 = 12;
@@ -114,7 +109,7 @@ async fn describe(
     for topic in wanted {
         let result = match (by_name(topic), &mut known) {
             (None, _) => by_id(ctx, topic).await,
-            (Some(_), Err(error)) => Err(store_code(error)),
+            (Some(_), Err(error)) => Err(ctx.store_code(error)),
             (Some(name), Ok(known)) => match known.next().flatten() {
                 Some(topic) => Ok(topic),
                 None => auto_create(ctx, version, request, name).await,
@@ -142,7 +137,7 @@ fn by_name(topic: &MetadataRequestTopic) -> Option<&str> {
 async fn by_id(ctx: &RequestContext, topic: &MetadataRequestTopic) -> Result<Arc<Topic>, ErrorCode> {
     match ctx.shared.store.catalog.topic_by_id(topic.topic_id).await {
         Ok(found) => found.ok_or(ErrorCode::UnknownTopicId),
-        Err(error) => Err(store_code(&error)),
+        Err(error) => Err(ctx.store_code(&error)),
     }
 }
 
@@ -157,20 +152,16 @@ async fn auto_create(
     if !consent || !ctx.shared.config.auto_create_topics {
         return Err(ErrorCode::UnknownTopicOrPartition);
     }
-    topics::check_collision(ctx, &name, ApiKey::Metadata).await.map_err(|refusal| refusal.code)?;
+    topics::check_collision(ctx, &name).await.map_err(|refusal| refusal.code)?;
     match topics::create(ctx, &name, ctx.shared.config.num_partitions, Default::default()).await {
         Ok(topic) => Ok(topic),
         // Another client asked at the same moment.
         Err(StoreError::AlreadyExists(_)) => match ctx.shared.store.catalog.topic(name.as_str()).await {
             Ok(topic) => topic.ok_or(ErrorCode::LeaderNotAvailable),
-            Err(error) => Err(store_code(&error)),
+            Err(error) => Err(ctx.store_code(&error)),
         },
-        Err(error) => Err(store_code(&error)),
+        Err(error) => Err(ctx.store_code(&error)),
     }
-}
-
-fn store_code(error: &StoreError) -> ErrorCode {
-    store_error_code(error, ApiKey::Metadata)
 }
 
 /// The node whose hash with the partition is highest: when one comes or goes, only its own partitions

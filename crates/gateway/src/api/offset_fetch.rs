@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use kafka_protocol::{
     messages::{
-        ApiKey, GroupId, OffsetFetchRequest, OffsetFetchResponse, TopicName,
+        GroupId, OffsetFetchRequest, OffsetFetchResponse, TopicName,
         offset_fetch_response::{
             OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions,
             OffsetFetchResponseTopic, OffsetFetchResponseTopics,
@@ -48,7 +48,7 @@ pub async fn handle(
 ) -> Result<OffsetFetchResponse, ApiError> {
     let mut results = Vec::new();
     for asked in asked(version, request) {
-        let result = fetch(ctx, &asked).await.map_err(|error| error.code(ApiKey::OffsetFetch));
+        let result = fetch(ctx, &asked).await.map_err(|error| ctx.code(&error));
         results.push((asked, result));
     }
     Ok(response(version, results))

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use futures::{FutureExt, future::BoxFuture};
 use kafka_protocol::{
     messages::{
-        ApiKey, ProduceRequest, ProduceResponse, ResponseKind, TopicName,
+        ProduceRequest, ProduceResponse, ResponseKind, TopicName,
         produce_request::{PartitionProduceData, TopicProduceData},
         produce_response::{BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse},
     },
@@ -34,10 +34,10 @@ use wire::{
     batch::{BatchError, Compression, ProduceLimits, ProducedBatch, Record},
 };
 
-use super::Reply;
+use super::entry::Reply;
 use crate::{
     context::{RequestContext, Shared},
-    error::{append_error_code, batch_error_code, store_error_code},
+    error::{append_error_code, batch_error_code},
     topic_config::TopicConfig,
 };
 
@@ -58,7 +58,7 @@ pub async fn accept(ctx: RequestContext, version: i16, request: ProduceRequest) 
         topics.push(accept_topic(&ctx, version, topic).await);
     }
     async move {
-        let response = finish(topics).await;
+        let response = finish(topics, ctx.api.unavailable).await;
         if acks != 0 {
             return Reply::Respond(ResponseKind::Produce(response));
         }
@@ -121,7 +121,7 @@ async fn accept_topic(ctx: &RequestContext, version: i16, data: TopicProduceData
         let accepted = match &topic {
             Ok(Some(topic)) => accept_partition(&ctx.shared, version, topic, partition).await,
             Ok(None) => Err(ErrorCode::UnknownTopicOrPartition.into()),
-            Err(error) => Err(store_error_code(error, ApiKey::Produce).into()),
+            Err(error) => Err(ctx.store_code(error).into()),
         };
         partitions.push((index, accepted));
     }
@@ -199,13 +199,13 @@ fn refuse_records(
     Err(Failure { code, message, records })
 }
 
-async fn finish(topics: Vec<AcceptedTopic>) -> ProduceResponse {
+async fn finish(topics: Vec<AcceptedTopic>, unavailable: ErrorCode) -> ProduceResponse {
     let mut responses = Vec::with_capacity(topics.len());
     for topic in topics {
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for (index, accepted) in topic.partitions {
             partitions.push(match accepted {
-                Ok(reply) => stored(index, reply).await,
+                Ok(reply) => stored(index, reply, unavailable).await,
                 Err(failure) => failed(index, &failure),
             });
         }
@@ -214,16 +214,16 @@ async fn finish(topics: Vec<AcceptedTopic>) -> ProduceResponse {
     ProduceResponse::default().with_responses(responses)
 }
 
-async fn stored(index: i32, reply: AppendReply) -> PartitionProduceResponse {
+async fn stored(index: i32, reply: AppendReply, unavailable: ErrorCode) -> PartitionProduceResponse {
     match reply.await {
         Ok(Ok(appended)) => PartitionProduceResponse::default()
             .with_index(index)
             .with_base_offset(appended.base_offset)
             .with_log_append_time_ms(appended.log_append_time.unwrap_or(-1))
             .with_log_start_offset(appended.log_start_offset),
-        Ok(Err(error)) => failed(index, &append_error_code(&error).into()),
+        Ok(Err(error)) => failed(index, &append_error_code(&error, unavailable).into()),
         // The writer has gone; it is unknown whether the batch is stored.
-        Err(_) => failed(index, &ErrorCode::NotEnoughReplicas.into()),
+        Err(_) => failed(index, &unavailable.into()),
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{api, config::ServerConfig};
+use crate::config::ServerConfig;
 
 /// The budgets of the process.
 #[derive(Debug, Clone)]
@@ -65,10 +65,14 @@ impl Budgets {
         }
     }
 
-    /// For a request of this API, of which nothing has arrived yet.
-    pub(crate) fn request(&self, api_key: i16) -> Arriving {
-        let budget = if api_key == api::PRODUCE { &self.produce } else { &self.other };
-        Arriving { budget: budget.clone(), bytes: None, beyond: None }
+    /// For a Produce request of which nothing has arrived yet.
+    pub(crate) fn produce(&self) -> Arriving {
+        self.produce.arriving()
+    }
+
+    /// The same for a request of any other API.
+    pub(crate) fn other(&self) -> Arriving {
+        self.other.arriving()
     }
 
     /// Waits for one of the few places in which a batch may be decompressed.
@@ -81,6 +85,12 @@ impl Budgets {
         let part = (self.answers.available_permits() / ANSWER_PART).max(LEAST_ANSWER);
         let permits = u32::try_from(wanted.min(part)).unwrap_or(u32::MAX);
         AnswerSpace(self.answers.clone().acquire_many_owned(permits).await.ok())
+    }
+}
+
+impl Budget {
+    fn arriving(&self) -> Arriving {
+        Arriving { budget: self.clone(), bytes: None, beyond: None }
     }
 }
 
@@ -102,8 +112,8 @@ impl Arriving {
         tokio::select! {
             biased;
             bytes = self.budget.bytes.clone().acquire_many_owned(permits) => match (&mut self.bytes, bytes) {
-                (Some(held), Ok(bytes)) => held.merge(bytes),
-                (held, bytes) => *held = bytes.ok(),
+                (Some(before), Ok(bytes)) => before.merge(bytes),
+                (before, bytes) => *before = bytes.ok(),
             },
             beyond = self.budget.beyond.clone().acquire_owned() => self.beyond = beyond.ok(),
         }
@@ -128,13 +138,13 @@ impl AnswerSpace {
     }
 }
 
-/// What a request's answer holds until it has been written; shared by the handler and the
+/// What is reserved for a request's answer until it has been written; shared by the handler and the
 /// connection.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Held(Arc<Mutex<Option<Reserved>>>);
+pub(crate) struct AnswerMemory(Arc<Mutex<Option<Reserved>>>);
 
-impl Held {
-    /// Replaces what was held before.
+impl AnswerMemory {
+    /// Replaces what was reserved before.
     pub(crate) fn set(&self, reserved: Option<Reserved>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reserved;
     }
@@ -180,15 +190,15 @@ mod tests {
     #[tokio::test]
     async fn a_full_budget_waits_and_leaves_the_other_one_alone() {
         let budgets = budgets(|config| (config.produce_memory_bytes, config.other_memory_bytes) = (1_000, 100));
-        let (mut held, mut beyond) = (budgets.request(api::PRODUCE), budgets.request(api::PRODUCE));
-        held.grow(900).await;
+        let (mut first, mut beyond) = (budgets.produce(), budgets.produce());
+        first.grow(900).await;
         timeout(SOON, beyond.grow(200)).await.expect("one may go beyond");
         timeout(SOON, beyond.grow(5_000)).await.expect("and on");
-        let mut waiting = budgets.request(api::PRODUCE);
+        let mut waiting = budgets.produce();
         assert!(timeout(SOON, waiting.grow(200)).await.is_err());
         timeout(SOON, waiting.grow(50)).await.expect("what is free is free");
-        timeout(SOON, budgets.request(3).grow(100)).await.expect("own budget");
-        drop(held);
+        timeout(SOON, budgets.other().grow(100)).await.expect("own budget");
+        drop(first);
         timeout(SOON, waiting.grow(950)).await.expect("given back");
         drop(beyond);
         timeout(SOON, waiting.grow(1)).await.expect("the place is free again");
@@ -202,14 +212,14 @@ mod tests {
         let first = budgets.answer(50 * mib).await;
         assert_eq!(first.bytes(), 2 * mib);
         let kept = first.keep(mib);
-        let mut held = vec![kept];
+        let mut answers = vec![kept];
         for _ in 0..15 {
             let answer = timeout(SOON, budgets.answer(50 * mib)).await.expect("the least answer is free");
-            held.push(answer.keep(mib));
+            answers.push(answer.keep(mib));
         }
         assert!(timeout(SOON, budgets.answer(50 * mib)).await.is_err());
         timeout(SOON, budgets.answer(0)).await.expect("nothing is always free");
-        held.pop();
+        answers.pop();
         assert_eq!(timeout(SOON, budgets.answer(mib)).await.expect("given back").bytes(), mib);
     }
 }

@@ -26,6 +26,7 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use futures::{FutureExt, future::BoxFuture};
+use kafka_protocol::messages::ApiKey;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, BufReader},
     net::{
@@ -40,7 +41,7 @@ use tracing::{debug, error, warn};
 use wire::{FrameHead, RequestHeader};
 
 use super::{
-    budget::{Arriving, Held},
+    budget::{AnswerMemory, Arriving},
     keep_alive,
 };
 use crate::{
@@ -87,7 +88,7 @@ struct Pending {
     /// Held until the answer has been written.
     request: Arriving,
     /// The same of the answer.
-    held: Held,
+    memory: AnswerMemory,
 }
 
 /// Why no further request is read.
@@ -165,7 +166,8 @@ impl Connection {
         let Some(api) = api::find(frame.api_key) else {
             return Err(refusal(&head, &format!("unknown api key {}", frame.api_key)));
         };
-        let mut request = self.shared.budgets.request(frame.api_key);
+        let budgets = &self.shared.budgets;
+        let mut request = if api.key == ApiKey::Produce as i16 { budgets.produce() } else { budgets.other() };
         let body = self.read_body(input, size, &mut request).await?;
         self.start(api, frame.api_version, body, request).await
     }
@@ -206,24 +208,26 @@ impl Connection {
         let header = RequestHeader::decode(api.key, version, &mut body).map_err(|error| refuse(&error))?;
         let correlation_id = header.correlation_id;
         if !api.serves(version) {
-            if api.key != api::API_VERSIONS {
+            if api.key != ApiKey::ApiVersions as i16 {
                 return Err(refuse(&"this version is not served"));
             }
             // KIP-511: the body of an unknown version is not parsed, the answer is a v0 one.
-            let reply = Box::pin(std::future::ready(Reply::Respond(api_versions::unsupported_version())));
-            return Ok(Pending { api, version: 0, correlation_id, reply, request: arrived, held: Held::default() });
+            let reply = Box::pin(std::future::ready(Reply::Respond(api_versions::unsupported_version(api))));
+            let memory = AnswerMemory::default();
+            return Ok(Pending { api, version: 0, correlation_id, reply, request: arrived, memory });
         }
         let request = wire::decode_request(api.key, version, body).map_err(|error| refuse(&error))?;
         let ctx = RequestContext {
             shared: self.shared.clone(),
+            api,
             peer: self.peer,
             client_id: header.client_id,
             disconnected: self.stop.clone(),
-            held: Held::default(),
+            answer_memory: AnswerMemory::default(),
         };
-        let held = ctx.held.clone();
+        let memory = ctx.answer_memory.clone();
         match api::dispatch(ctx, version, request).await {
-            Some(reply) => Ok(Pending { api, version, correlation_id, reply, request: arrived, held }),
+            Some(reply) => Ok(Pending { api, version, correlation_id, reply, request: arrived, memory }),
             None => Err(refuse(&"this request is not served")),
         }
     }
@@ -254,14 +258,14 @@ impl Connection {
     ) -> Result<(), Ended> {
         // One for the connection: every request waits for it.
         let mut cut_off = pin!(self.shared.coordinator.cut_off());
-        while let Some(Pending { api, version, correlation_id, mut reply, request, held }) = next(answers).await {
+        while let Some(Pending { api, version, correlation_id, mut reply, request, memory }) = next(answers).await {
             let reply = tokio::select! {
                 biased;
                 reply = &mut reply => reply,
                 () = &mut cut_off => {
                     let accepted = async move {
                         reply.await;
-                        drop((request, held));
+                        drop((request, memory));
                     };
                     let accepted = api.is_two_phase().then(|| accepted.boxed());
                     return Err(Ended { reason: "cut off from Postgres", accepted });
@@ -278,7 +282,7 @@ impl Connection {
             })?;
             drop(response);
             self.write_frame(write, frame).await?;
-            drop((request, held));
+            drop((request, memory));
         }
         Ok(())
     }

@@ -1,0 +1,49 @@
+//! One line of the list of APIs, and what becomes of a request.
+
+use kafka_protocol::messages::ResponseKind;
+use wire::ErrorCode;
+
+/// One API of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Api {
+    pub key: i16,
+    pub name: &'static str,
+    /// Lowest version that ApiVersions names.
+    pub min: i16,
+    /// Highest version, advertised and served.
+    pub max: i16,
+    /// Lowest version that is answered; a request below it closes the connection.
+    pub served_min: i16,
+    pub kind: Kind,
+    /// The answer while Postgres is away, or another gateway is in the way: the code on which clients of
+    /// this API try again by themselves.
+    pub unavailable: ErrorCode,
+}
+
+/// When a request of an API starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    OnePhase,
+    TwoPhase,
+}
+
+/// What becomes of a request.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "moved once per request, nearly always a response")]
+pub enum Reply {
+    Respond(ResponseKind),
+    /// Produce with acks=0: the client expects no answer, and one would shift all later ones.
+    Silent,
+    /// Closes the connection: how Apache Kafka tells a producer with acks=0 of an error.
+    Disconnect(&'static str),
+}
+
+impl Api {
+    pub fn serves(&self, version: i16) -> bool {
+        (self.served_min..=self.max).contains(&version)
+    }
+
+    pub fn is_two_phase(&self) -> bool {
+        self.kind == Kind::TwoPhase
+    }
+}
