@@ -1,16 +1,16 @@
 //! `check`: is the database usable, and if not, what is missing.
 
-use gateway::config::DatabaseConfig;
+use store::PostgresConfig;
 
 use crate::{failure::Failure, migrate};
 
 #[expect(clippy::print_stdout, reason = "the output of this subcommand")]
-pub(crate) async fn run(database: DatabaseConfig) -> Result<(), Failure> {
-    let store = migrate::connect(&database)?;
+pub(crate) async fn run(postgres: PostgresConfig) -> Result<(), Failure> {
+    let store = migrate::connect(&postgres)?;
     let status = store.schema.schema_status().await.map_err(Failure::failed)?;
     println!("gateway     {}", env!("CARGO_PKG_VERSION"));
     println!("PostgreSQL  {}", status.server_version);
-    println!("tables      {}.{}_*", database.schema, database.table_prefix);
+    println!("tables      {}.{}_*", postgres.schema, postgres.table_prefix);
     if let Some(profile) = status.profile {
         println!("profile     {profile}");
     }

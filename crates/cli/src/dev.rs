@@ -22,8 +22,8 @@ pub(crate) fn run(runtime: &Runtime, options: DevOptions) -> Result<(), Failure>
     let postgres = start_postgres(options.data_dir.as_deref()).map_err(Failure::failed)?;
     write_url(&postgres.dir().join("url"), &postgres.url())?;
     let mut config = options.config;
-    config.database.database_url = Some(postgres.url());
-    let tables = format!("{}.{}", config.database.schema, config.database.table_prefix);
+    config.store.postgres.database_url = Some(postgres.url());
+    let tables = format!("{}.{}", config.store.postgres.schema, config.store.postgres.table_prefix);
     let url = postgres.url();
     let served = runtime.block_on(serve::run_and_tell(config, |handle| say_what_to_try(handle, &url, &tables)));
     drop(postgres);

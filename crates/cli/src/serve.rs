@@ -30,9 +30,7 @@ pub(crate) async fn run_and_tell(config: Config, tell: impl FnOnce(&Handle)) -> 
 
 fn failure(error: StartError) -> Failure {
     match &error {
-        StartError::Settings(_) | StartError::NoDatabase | StartError::Database(StoreError::InvalidConfig(_)) => {
-            Failure::refused(error)
-        }
+        StartError::Settings(_) | StartError::Database(StoreError::InvalidConfig(_)) => Failure::refused(error),
         StartError::Listen { .. } | StartError::OpenFiles(_) | StartError::Database(_) => Failure::failed(error),
     }
 }

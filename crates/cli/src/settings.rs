@@ -9,7 +9,8 @@ use std::{
 };
 
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use gateway::config::{Config, DatabaseConfig};
+use gateway::config::Config;
+use store::PostgresConfig;
 
 use crate::{datahub, failure::Failure, service_links};
 
@@ -57,9 +58,9 @@ pub(crate) enum Command {
     /// Start a private Postgres, bring up its schema and serve it
     Dev(DevOptions),
     /// Bring the schema up to date and end
-    Migrate(DatabaseConfig),
+    Migrate(PostgresConfig),
     /// Say whether the database is usable and what is missing
-    Check(DatabaseConfig),
+    Check(PostgresConfig),
     /// Print the README's table of APIs
     #[command(hide = true)]
     ApiTable,
@@ -132,7 +133,7 @@ fn names(command: &clap::Command) -> BTreeSet<&str> {
 fn check(cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
         Command::Serve(config) => config.check().map_err(Failure::refused),
-        Command::Dev(options) if options.config.database.database_url.is_some() => Err(Failure::refused(
+        Command::Dev(options) if options.config.store.postgres.database_url.is_some() => Err(Failure::refused(
             "`dev` starts a Postgres of its own; use `serve` with --database-url, or unset the URL",
         )),
         Command::Dev(options) => options.config.check().map_err(Failure::refused),
@@ -198,10 +199,10 @@ mod tests {
             ("DATAHUB_PGQUEUE_PAYLOAD_COMPRESSION", "SNAPPY"),
         ];
         let config = serve(&["--schema", "mine"], &datahub);
-        assert_eq!(config.database.schema, "mine");
-        assert_eq!(config.database.table_prefix, "p");
-        assert_eq!(config.server.num_partitions, 8);
-        assert_eq!(config.server.payload_compression, gateway::config::PayloadCompression::Snappy);
+        assert_eq!(config.store.postgres.schema, "mine");
+        assert_eq!(config.store.postgres.table_prefix, "p");
+        assert_eq!(config.server.topics.num_partitions, 8);
+        assert_eq!(config.store.append.payload_compression, store::PayloadCompression::Snappy);
     }
 
     #[test]

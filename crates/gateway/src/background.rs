@@ -7,7 +7,7 @@ use std::{
 };
 
 use rand::Rng;
-use store::{Backoff, MigrateOptions, StoreError};
+use store::{Backoff, StoreError};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -62,8 +62,7 @@ pub(crate) async fn prepare(shared: &Shared) -> Result<(), StoreError> {
     if shared.config.no_migrate {
         return shared.store.schema.schema_status().await?.require();
     }
-    let options = MigrateOptions { profile: shared.schema_profile, ..MigrateOptions::default() };
-    let report = shared.store.schema.migrate(&options).await?;
+    let report = shared.store.schema.migrate().await?;
     if !report.applied.is_empty() {
         info!(scripts = report.applied.join(", "), "schema brought up to date");
     }
@@ -165,7 +164,7 @@ pub(crate) async fn known_to_others(shared: &Shared) {
 
 /// This gateway among the others, and its coordinator slots.
 async fn keep_slots(shared: Arc<Shared>) {
-    let lease = Duration::from_millis(shared.config.coordinator_lease_ms);
+    let lease = Duration::from_millis(shared.config.groups.coordinator_lease_ms);
     let retry = || Backoff::new(Duration::from_millis(200), lease / 6);
     let mut backoff = retry();
     loop {
@@ -219,7 +218,7 @@ async fn keep_leases(shared: Arc<Shared>) {
 }
 
 async fn expire_offsets(shared: Arc<Shared>) {
-    let interval = Duration::from_millis(shared.config.offsets_retention_check_interval_ms);
+    let interval = Duration::from_millis(shared.config.groups.offsets_retention_check_interval_ms);
     loop {
         match shared.coordinator.expire().await {
             Ok(0) => {}

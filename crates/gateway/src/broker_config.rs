@@ -28,36 +28,36 @@ pub(crate) fn all(config: &ServerConfig, advertised: &HostPort, defaults: &Serve
         list.push(BrokerConfig { name, kind, value, is_set, documentation: documentation.to_owned() });
     };
     macro_rules! option {
-        ($name:literal, $kind:expr, $field:ident, $documentation:literal) => {
-            add($name, $kind, config.$field.to_string(), defaults.$field.to_string(), $documentation);
+        ($name:literal, $kind:expr, $($field:ident).+, $documentation:literal) => {
+            add($name, $kind, config.$($field).+.to_string(), defaults.$($field).+.to_string(), $documentation);
         };
     }
-    option!("auto.create.topics.enable", Boolean, auto_create_topics, "Metadata requests may create topics.");
-    option!("connections.max.idle.ms", Long, connection_idle_ms, "Idle connections are closed after it.");
-    option!("delete.topic.enable", Boolean, delete_topics, "DeleteTopics is allowed.");
-    option!("fetch.max.bytes", Int, fetch_max_bytes, "Bytes of records in one Fetch answer.");
+    option!("auto.create.topics.enable", Boolean, topics.auto_create_topics, "Metadata requests may create topics.");
+    option!("connections.max.idle.ms", Long, limits.connection_idle_ms, "Idle connections are closed after it.");
+    option!("delete.topic.enable", Boolean, topics.delete_topics, "DeleteTopics is allowed.");
+    option!("fetch.max.bytes", Int, limits.fetch_max_bytes, "Bytes of records in one Fetch answer.");
     option!(
         "group.initial.rebalance.delay.ms",
         Int,
-        group_initial_rebalance_delay_ms,
+        groups.group_initial_rebalance_delay_ms,
         "The first members of an empty group wait for more."
     );
-    option!("group.max.session.timeout.ms", Int, group_max_session_timeout_ms, "Longest session timeout.");
-    option!("group.max.size", Int, group_max_size, "Members of one group.");
-    option!("group.min.session.timeout.ms", Int, group_min_session_timeout_ms, "Shortest session timeout.");
-    option!("offset.metadata.max.bytes", Int, offset_metadata_max_bytes, "Metadata with a committed offset.");
+    option!("group.max.session.timeout.ms", Int, groups.group_max_session_timeout_ms, "Longest session timeout.");
+    option!("group.max.size", Int, groups.group_max_size, "Members of one group.");
+    option!("group.min.session.timeout.ms", Int, groups.group_min_session_timeout_ms, "Shortest session timeout.");
+    option!("offset.metadata.max.bytes", Int, groups.offset_metadata_max_bytes, "Metadata with a committed offset.");
     option!(
         "offsets.retention.check.interval.ms",
         Long,
-        offsets_retention_check_interval_ms,
+        groups.offsets_retention_check_interval_ms,
         "Between two looks for offsets whose retention is over."
     );
-    option!("offsets.retention.minutes", Int, offsets_retention_minutes, "Offsets are kept without members.");
-    option!("max.connections", Int, max_connections, "Connections at the same time.");
+    option!("offsets.retention.minutes", Int, groups.offsets_retention_minutes, "Offsets are kept without members.");
+    option!("max.connections", Int, limits.max_connections, "Connections at the same time.");
     option!("node.id", Int, node_id, "Id of this broker.");
     option!("broker.id", Int, node_id, "Id of this broker, under its old name.");
-    option!("num.partitions", Int, num_partitions, "Partitions of a topic whose creator names no number.");
-    option!("socket.request.max.bytes", Int, max_request_bytes, "Bytes of one Produce request.");
+    option!("num.partitions", Int, topics.num_partitions, "Partitions of a topic whose creator names no number.");
+    option!("socket.request.max.bytes", Int, limits.max_request_bytes, "Bytes of one Produce request.");
     let address = format!("PLAINTEXT://{advertised}");
     add("advertised.listeners", List, address, std::string::String::new(), "Where clients connect to.");
     let listen = format!("PLAINTEXT://{}", config.listen);
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_what_tools_read_is_there() {
         let mut config = Config::defaults().server;
-        config.num_partitions = 7;
+        config.topics.num_partitions = 7;
         let advertised = HostPort { host: "kafka".to_owned(), port: 9092 };
         let all = all(&config, &advertised, &Config::defaults().server);
         assert!(all.windows(2).all(|pair| pair[0].name < pair[1].name));

@@ -8,7 +8,7 @@ use std::{
 };
 
 use kafka_protocol::{messages::BrokerId, protocol::StrBytes};
-use store::{Leadership, SchemaProfile, Store, StoreError};
+use store::{Leadership, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 use wire::{ErrorCode, FrameLimits};
 
@@ -36,7 +36,6 @@ pub struct Shared {
     pub shutdown: Shutdown,
     pub readiness: Readiness,
     pub clock: Clock,
-    pub(crate) schema_profile: SchemaProfile,
     /// Where clients reach this node.
     pub(crate) advertised: HostPort,
     pub(crate) frame_limits: FrameLimits,

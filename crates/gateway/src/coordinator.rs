@@ -141,13 +141,6 @@ impl MonotonicClock {
 
 impl Coordinator {
     pub(crate) fn new(config: &ServerConfig, store: Store, shutdown: Shutdown, advertised: &HostPort) -> Arc<Self> {
-        let settings = Settings {
-            min_session_timeout_ms: config.group_min_session_timeout_ms,
-            max_session_timeout_ms: config.group_max_session_timeout_ms,
-            initial_rebalance_delay_ms: config.group_initial_rebalance_delay_ms,
-            max_size: config.group_max_size as usize,
-            ..Settings::default()
-        };
         let node = store::Node {
             node_id: config.node_id,
             host: advertised.host.clone(),
@@ -158,10 +151,10 @@ impl Coordinator {
         Arc::new(Self {
             store,
             shutdown,
-            settings,
+            settings: config.groups.settings(),
             node,
-            lease: Duration::from_millis(config.coordinator_lease_ms),
-            offsets_retention: Duration::from_secs(u64::from(config.offsets_retention_minutes) * 60),
+            lease: Duration::from_millis(config.groups.coordinator_lease_ms),
+            offsets_retention: Duration::from_secs(u64::from(config.groups.offsets_retention_minutes) * 60),
             clock: MonotonicClock::new(),
             tenure: RwLock::default(),
             lease_changed: Notify::new(),

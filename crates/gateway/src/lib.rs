@@ -19,13 +19,13 @@ mod topics;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use store::{AppendConfig, Store, StoreConfig, StoreError};
+use store::{Store, StoreError};
 use tokio::{net::TcpListener, task::JoinSet, time::timeout};
 use tracing::{info, warn};
 use wire::FrameLimits;
 
 use crate::{
-    config::{Config, Contradiction, DatabaseConfig, HostPort, PayloadCompression, SchemaProfile, ServerConfig},
+    config::{Config, Contradiction, HostPort},
     context::{Clock, Shared},
     coordinator::Coordinator,
     net::{
@@ -46,8 +46,6 @@ const LAST_WRITES: Duration = Duration::from_secs(2);
 pub enum StartError {
     #[error(transparent)]
     Settings(#[from] Contradiction),
-    #[error("no database: set --database-url (PGQUEUE_GATEWAY_DATABASE_URL)")]
-    NoDatabase,
     #[error(transparent)]
     OpenFiles(#[from] TooFewOpenFiles),
     #[error("cannot listen on {address} ({option}): {error}")]
@@ -88,9 +86,11 @@ impl Gateway {
     /// As [`Gateway::start`].
     pub async fn start_with_clock(config: Config, clock: Clock) -> Result<Handle, StartError> {
         config.check()?;
-        let Config { database, mut server } = config;
-        server.max_connections = open_files::kafka_connections(server.max_connections, database.db_max_connections)?;
-        let store = Store::connect(store_config(&database, &server)?).map_err(StartError::Database)?;
+        let Config { store, mut server } = config;
+        let limits = &mut server.limits;
+        limits.max_connections =
+            open_files::kafka_connections(limits.max_connections, store.postgres.db_max_connections)?;
+        let store = Store::connect(store).map_err(StartError::Database)?;
         let kafka = bind("--listen", server.listen).await?;
         let http = bind("--http-listen", server.http_listen).await?;
         let (kafka, kafka_addr) = kafka;
@@ -102,11 +102,10 @@ impl Gateway {
             coordinator: Coordinator::new(&server, store.clone(), shutdown.clone(), &advertised),
             advertised,
             frame_limits: FrameLimits {
-                produce: server.max_request_bytes as usize,
-                other: server.max_other_request_bytes as usize,
+                produce: server.limits.max_request_bytes as usize,
+                other: server.limits.max_other_request_bytes as usize,
             },
-            budgets: Budgets::new(&server),
-            schema_profile: schema_profile(database.schema_profile),
+            budgets: Budgets::new(&server.limits),
             config: server,
             store,
             clock,
@@ -171,42 +170,6 @@ impl Handle {
             warn!("some requests did not finish in time and were cut off");
         }
         in_time
-    }
-}
-
-/// The store's settings for these options.
-///
-/// # Errors
-/// [`StartError::NoDatabase`] without a URL.
-pub fn store_config(database: &DatabaseConfig, server: &ServerConfig) -> Result<StoreConfig, StartError> {
-    let url = database.database_url.clone().ok_or(StartError::NoDatabase)?;
-    Ok(StoreConfig {
-        tail_cache_bytes: server.tail_cache_bytes as usize,
-        direct_database_url: server.direct_database_url.clone(),
-        schema: database.schema.clone(),
-        table_prefix: database.table_prefix.clone(),
-        max_connections: database.db_max_connections,
-        min_connections: database.db_min_connections,
-        partition_interval: database.time_partition_interval,
-        partition_premake: database.time_partition_premake,
-        append: AppendConfig {
-            writers: server.append_writers as usize,
-            max_transaction_bytes: server.append_transaction_bytes as usize,
-            payload_compression: match server.payload_compression {
-                PayloadCompression::None => store::PayloadCompression::None,
-                PayloadCompression::Snappy => store::PayloadCompression::Snappy,
-            },
-            ..AppendConfig::default()
-        },
-        ..StoreConfig::new(url)
-    })
-}
-
-/// The store's name for the option.
-pub fn schema_profile(profile: SchemaProfile) -> store::SchemaProfile {
-    match profile {
-        SchemaProfile::Lean => store::SchemaProfile::Lean,
-        SchemaProfile::Datahub => store::SchemaProfile::Datahub,
     }
 }
 

@@ -139,7 +139,7 @@ impl ConfigDef {
     /// What applies where the topic says nothing.
     pub fn default_value(&self, server: &ServerConfig) -> String {
         match self.name {
-            "max.message.bytes" => server.message_max_bytes.to_string(),
+            "max.message.bytes" => server.topics.message_max_bytes.to_string(),
             _ => self.default.to_owned(),
         }
     }
@@ -242,7 +242,7 @@ impl TopicConfig {
     pub fn of(topic: &Topic, server: &ServerConfig) -> Self {
         let value = |name: &str| topic.configs.get(name).map(String::as_str);
         let number = |name: &str, default: i64| value(name).and_then(|v| v.parse().ok()).unwrap_or(default);
-        let max = number("max.message.bytes", i64::from(server.message_max_bytes));
+        let max = number("max.message.bytes", i64::from(server.topics.message_max_bytes));
         Self {
             max_message_bytes: usize::try_from(max).unwrap_or(0),
             log_append_time: value("message.timestamp.type") == Some("LogAppendTime"),

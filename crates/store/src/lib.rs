@@ -19,7 +19,7 @@ mod store;
 
 pub use catalog::{Catalog, MAX_PARTITIONS, NewTopic, Topic};
 pub use cluster::{Cluster, Heartbeat, Leadership, Node, Slot, SlotLease, Slots};
-pub use config::StoreConfig;
+pub use config::{AppendConfig, PostgresConfig, StoreConfig};
 pub use database::Tables;
 pub use error::{Backoff, StoreError};
 pub use groups::{
@@ -27,13 +27,12 @@ pub use groups::{
     StoredGroup, StoredOffset, StuckAhead,
 };
 pub use log::{
-    Append, AppendConfig, AppendError, AppendReply, Appended, Bounds, Fetched, Log, OffsetAndTimestamp, ReadError,
-    ReadLimit, Reservation, Subscription,
+    Append, AppendError, AppendReply, Appended, Bounds, Fetched, Log, OffsetAndTimestamp, ReadError, ReadLimit,
+    Reservation, Subscription,
 };
 pub use partition::PartitionKey;
 pub use record::PayloadCompression;
 pub use schema::{
-    MigrateOptions, MigrateReport, PartitionInterval, PartitionManager, Schema, SchemaProfile, SchemaStatus,
-    TimePartitions,
+    MigrateReport, PartitionInterval, PartitionManager, Schema, SchemaProfile, SchemaStatus, TimePartitions,
 };
 pub use store::Store;

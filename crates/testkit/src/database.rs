@@ -14,7 +14,7 @@ use std::{
 
 use local_postgres::{LocalPostgres, Settings};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use store::{MigrateOptions, SchemaProfile, Store, StoreConfig};
+use store::{SchemaProfile, Store, StoreConfig};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
@@ -70,7 +70,7 @@ impl TestDatabase {
         let server = start_server("private", settings);
         let url = server.url();
         let store = connect(&url);
-        store.schema.migrate(&MigrateOptions::default()).await.expect("migrations");
+        store.schema.migrate().await.expect("migrations");
         let name = "postgres".to_owned();
         TestDatabase { name, url, store, server: Server::Private(Box::new(server)) }
     }
@@ -90,7 +90,17 @@ impl TestDatabase {
     /// Default settings for further stores on it.
     #[must_use]
     pub fn config(&self) -> StoreConfig {
-        StoreConfig::new(&self.url)
+        config(&self.url)
+    }
+
+    /// A further store on it, with settings changed from their defaults.
+    ///
+    /// # Panics
+    /// If the settings are refused.
+    pub fn store_with(&self, change: impl FnOnce(&mut StoreConfig)) -> Store {
+        let mut config = self.config();
+        change(&mut config);
+        Store::connect(config).expect("sound settings")
     }
 
     /// A plain connection, for what other clients of the database would do.
@@ -134,15 +144,23 @@ impl Drop for TestDatabase {
 async fn build_template(profile: SchemaProfile) -> String {
     let name = unique_name("template");
     administrate(&format!("CREATE DATABASE {name} TEMPLATE template1")).await;
-    let store = connect(&url_of(&name));
-    let options = MigrateOptions { profile, ..MigrateOptions::default() };
-    store.schema.migrate(&options).await.expect("migrations");
+    let mut config = config(&url_of(&name));
+    config.postgres.schema_profile = profile;
+    let store = Store::connect(config).expect("sound settings");
+    store.schema.migrate().await.expect("migrations");
     store.close().await; // nobody may be connected to a database that is copied
     name
 }
 
 fn connect(url: &str) -> Store {
-    Store::connect(StoreConfig::new(url)).expect("default settings")
+    Store::connect(config(url)).expect("default settings")
+}
+
+/// Default settings, but that no connection is made before it is used: tests count connections.
+fn config(url: &str) -> StoreConfig {
+    let mut config = StoreConfig::new(url);
+    config.postgres.db_min_connections = 0;
+    config
 }
 
 async fn administrate(statement: &str) {

@@ -30,7 +30,7 @@ impl TestGateway {
     /// If the gateway does not start.
     pub async fn start_on(database: TestDatabase, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::defaults();
-        config.database.database_url = Some(database.url().to_owned());
+        config.store.postgres.database_url = Some(database.url().to_owned());
         config.server.listen = ([127, 0, 0, 1], 0).into();
         config.server.http_listen = ([127, 0, 0, 1], 0).into();
         change(&mut config);

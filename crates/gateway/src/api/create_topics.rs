@@ -82,7 +82,7 @@ async fn create(
     )
     .map_err(|message| Refusal::new(ErrorCode::InvalidConfig, message))?;
     let partitions = match topic.assignments.is_empty() {
-        true => partition_count(topic, ctx.shared.config.num_partitions)?,
+        true => partition_count(topic, ctx.shared.config.topics.num_partitions)?,
         false => assigned_partitions(topic)?,
     };
     let topic_id = match validate_only {

@@ -30,7 +30,7 @@ pub async fn handle(
     version: i16,
     request: &DeleteTopicsRequest,
 ) -> Result<DeleteTopicsResponse, ApiError> {
-    if !ctx.shared.config.delete_topics {
+    if !ctx.shared.config.topics.delete_topics {
         let code = if version < 3 { ErrorCode::InvalidRequest } else { ErrorCode::TopicDeletionDisabled };
         return Ok(error_response(version, request, code));
     }

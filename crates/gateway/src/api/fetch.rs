@@ -120,7 +120,7 @@ struct Fetch<'r> {
 impl<'r> Fetch<'r> {
     /// Finds the partitions; those that do not exist have their error from here on.
     async fn resolve(ctx: &RequestContext, request: &'r FetchRequest, leader_epoch: i32) -> Self {
-        let limit = ctx.shared.config.fetch_max_bytes;
+        let limit = ctx.shared.config.limits.fetch_max_bytes;
         let mut topics = Vec::with_capacity(request.topics.len());
         for topic in &request.topics {
             let found = ctx.shared.store.catalog.topic(&topic.topic).await;

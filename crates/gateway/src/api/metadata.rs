@@ -149,11 +149,11 @@ async fn auto_create(
 ) -> Result<Arc<Topic>, ErrorCode> {
     let name = topics::check_name(name).map_err(|refusal| refusal.code)?;
     let consent = version < CONSENT || request.allow_auto_topic_creation;
-    if !consent || !ctx.shared.config.auto_create_topics {
+    if !consent || !ctx.shared.config.topics.auto_create_topics {
         return Err(ErrorCode::UnknownTopicOrPartition);
     }
     topics::check_collision(ctx, &name).await.map_err(|refusal| refusal.code)?;
-    match topics::create(ctx, &name, ctx.shared.config.num_partitions, Default::default()).await {
+    match topics::create(ctx, &name, ctx.shared.config.topics.num_partitions, Default::default()).await {
         Ok(topic) => Ok(topic),
         // Another client asked at the same moment.
         Err(StoreError::AlreadyExists(_)) => match ctx.shared.store.catalog.topic(name.as_str()).await {

@@ -46,7 +46,7 @@ pub async fn handle(
         let (id, count) = ids.get(topic.name.as_str())?;
         (0..*count).contains(&partition).then(|| PartitionKey::new(*id, partition))
     };
-    let max_metadata = ctx.shared.config.offset_metadata_max_bytes as usize;
+    let max_metadata = ctx.shared.config.groups.offset_metadata_max_bytes as usize;
     let mut offsets = BTreeMap::new();
     for topic in &request.topics {
         for partition in topic.partitions.iter().filter(|partition| refusal(partition, max_metadata).is_none()) {

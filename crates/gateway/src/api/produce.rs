@@ -140,7 +140,7 @@ async fn accept_partition(
     let config = TopicConfig::of(topic, &shared.config);
     let limits = ProduceLimits {
         max_batch_bytes: config.max_message_bytes(),
-        max_decompressed_bytes: shared.config.max_request_bytes as usize,
+        max_decompressed_bytes: shared.config.limits.max_request_bytes as usize,
     };
     let sent = data.records.unwrap_or_default();
     let place = shared.budgets.decompression().await;

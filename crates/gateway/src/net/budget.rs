@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::config::ServerConfig;
+use crate::config::LimitsConfig;
 
 /// The budgets of the process.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ const LEAST_ANSWER: usize = 1024 * 1024;
 pub(crate) struct Reserved(#[expect(dead_code, reason = "held for its drop")] Option<OwnedSemaphorePermit>);
 
 impl Budgets {
-    pub(crate) fn new(config: &ServerConfig) -> Self {
+    pub(crate) fn new(config: &LimitsConfig) -> Self {
         let bytes = |bytes: u64| {
             let permits = usize::try_from(bytes).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
             Arc::new(Semaphore::new(permits))
@@ -181,8 +181,8 @@ mod tests {
 
     const SOON: Duration = Duration::from_millis(20);
 
-    fn budgets(change: impl FnOnce(&mut ServerConfig)) -> Budgets {
-        let mut config = Config::defaults().server;
+    fn budgets(change: impl FnOnce(&mut LimitsConfig)) -> Budgets {
+        let mut config = Config::defaults().server.limits;
         change(&mut config);
         Budgets::new(&config)
     }

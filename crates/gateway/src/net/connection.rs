@@ -123,9 +123,9 @@ impl Connection {
             return;
         }
         let (read, write) = stream.into_split();
-        let (queue, answers) = mpsc::channel(self.shared.config.max_pipelined_requests as usize);
+        let (queue, answers) = mpsc::channel(self.shared.config.limits.max_pipelined_requests as usize);
         let reading = async {
-            let idle = Duration::from_millis(self.shared.config.connection_idle_ms);
+            let idle = Duration::from_millis(self.shared.config.limits.connection_idle_ms);
             let end = tokio::select! {
                 end = self.read_requests(read, queue) => end,
                 () = self.activity.idle_for(idle) => End::Idle,

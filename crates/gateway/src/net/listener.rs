@@ -40,7 +40,7 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// and look for another broker.
 pub(crate) async fn run(listener: TcpListener, shared: Arc<Shared>) {
     let mut accepting = Accepting {
-        permits: Arc::new(Semaphore::new(shared.config.max_connections as usize)),
+        permits: Arc::new(Semaphore::new(shared.config.limits.max_connections as usize)),
         shared,
         last_report: None,
         refused: 0,
@@ -99,7 +99,7 @@ impl Accepting {
         if !self.may_report() {
             return;
         }
-        let limit = self.shared.config.max_connections;
+        let limit = self.shared.config.limits.max_connections;
         warn!(%peer, limit, refused = self.refused, "connection limit reached: refusing new connections (--max-connections)");
         self.refused = 0;
     }

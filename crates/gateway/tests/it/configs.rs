@@ -95,7 +95,7 @@ async fn only_what_was_asked_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_brokers_configurations() {
-    let gateway = TestGateway::start_with(|config| config.server.num_partitions = 9).await;
+    let gateway = TestGateway::start_with(|config| config.server.topics.num_partitions = 9).await;
     let mut client = gateway.client().await;
     let broker = describe(&mut client, 4, request(BROKER, "1", None)).await;
     assert_eq!(broker.error_code, 0);

@@ -18,7 +18,7 @@ async fn call(client: &mut Client, api: &Api, version: i16) -> ResponseKind {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_version_has_a_valid_answer() {
-    let gateway = TestGateway::start_with(|config| config.server.group_initial_rebalance_delay_ms = 0).await;
+    let gateway = TestGateway::start_with(|config| config.server.groups.group_initial_rebalance_delay_ms = 0).await;
     let mut client = gateway.client().await;
     client.call(12, samples::metadata(SUBJECT.topic)).await;
     for api in APIS {

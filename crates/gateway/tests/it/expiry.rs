@@ -19,9 +19,9 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn an_hour(config: &mut Config) {
-    config.server.group_initial_rebalance_delay_ms = 0;
-    config.server.offsets_retention_minutes = 60;
-    config.server.offsets_retention_check_interval_ms = 50;
+    config.server.groups.group_initial_rebalance_delay_ms = 0;
+    config.server.groups.offsets_retention_minutes = 60;
+    config.server.groups.offsets_retention_check_interval_ms = 50;
 }
 
 /// The id of the only member of a group that reads "orders"; its session does not end in a test.

@@ -46,8 +46,8 @@ async fn groups_at_the_tail(database: TestDatabase, groups: usize) -> (TestDatab
     let before = work(&mut connection).await;
     let topic = format!("tail-of-{groups}");
     let gateway = TestGateway::start_on(database, |config: &mut Config| {
-        config.server.group_initial_rebalance_delay_ms = 0;
-        config.server.num_partitions = PARTITIONS as i32;
+        config.server.groups.group_initial_rebalance_delay_ms = 0;
+        config.server.topics.num_partitions = PARTITIONS as i32;
     })
     .await;
     let producer: FutureProducer = config(&gateway).create().unwrap();

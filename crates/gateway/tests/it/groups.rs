@@ -28,7 +28,7 @@ use crate::samples::{batch, metadata, produce, topic_name};
 const ASSIGNMENT: &[u8] = b"\0\0\0\0\0\x01\0\x06orders\0\0\0\x02\0\0\0\0\0\0\0\x01\xff\xff\xff\xff";
 
 fn fast(config: &mut Config) {
-    config.server.group_initial_rebalance_delay_ms = 0;
+    config.server.groups.group_initial_rebalance_delay_ms = 0;
 }
 
 fn text(text: &str) -> StrBytes {
@@ -302,7 +302,7 @@ async fn while_another_process_has_the_slots_nobody_hears_no_offset() {
     store.cluster.heartbeat_node(&node, lease).await.unwrap();
     store.cluster.keep_slots(node.instance, lease).await.unwrap();
 
-    let gateway = TestGateway::start_on(database, |config| config.server.coordinator_lease_ms = 3_000).await;
+    let gateway = TestGateway::start_on(database, |config| config.server.groups.coordinator_lease_ms = 3_000).await;
     let mut client = gateway.client().await;
     let deadline = Instant::now() + Duration::from_secs(20);
     let mut members_stayed = false;
@@ -401,12 +401,12 @@ async fn a_topic_made_anew_has_no_old_commits() {
 async fn two_gateways_share_the_groups_and_one_takes_over() {
     let lease = |config: &mut Config| {
         fast(config);
-        config.server.coordinator_lease_ms = 1_500;
+        config.server.groups.coordinator_lease_ms = 1_500;
     };
     let first = TestGateway::start_with(lease).await;
     with_topic(&first).await;
     let mut config = Config::defaults();
-    config.database.database_url = Some(first.database().url().to_owned());
+    config.store.postgres.database_url = Some(first.database().url().to_owned());
     config.server.listen = ([127, 0, 0, 1], 0).into();
     config.server.http_listen = ([127, 0, 0, 1], 0).into();
     config.server.node_id = 2;

@@ -133,7 +133,7 @@ async fn unfinished_requests_hold_nobody_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn announced_bytes_hold_nobody_up() {
     let gateway = TestGateway::start_with(|config| {
-        (config.server.max_request_bytes, config.server.produce_memory_bytes) = (8 << 20, 8 << 20);
+        (config.server.limits.max_request_bytes, config.server.limits.produce_memory_bytes) = (8 << 20, 8 << 20);
     })
     .await;
     let mut announced = Vec::new();
@@ -154,7 +154,7 @@ async fn announced_bytes_hold_nobody_up() {
 /// Answers that nobody reads fill their budget and no more; others get theirs, if smaller.
 #[tokio::test(flavor = "multi_thread")]
 async fn unread_answers_are_bounded() {
-    let gateway = TestGateway::start_with(|config| config.server.fetch_memory_bytes = 16 << 20).await;
+    let gateway = TestGateway::start_with(|config| config.server.limits.fetch_memory_bytes = 16 << 20).await;
     let mut client = gateway.client().await;
     client.call(12, metadata("t")).await;
     let large = vec![0; 1_000_000];

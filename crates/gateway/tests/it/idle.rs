@@ -37,8 +37,8 @@ async fn members_with_nothing_to_read_cost_next_to_nothing() {
     let mut connection = database.connection().await;
     sqlx::raw_sql("CREATE EXTENSION pg_stat_statements").execute(&mut connection).await.unwrap();
     let gateway = TestGateway::start_on(database, |config: &mut Config| {
-        config.server.group_initial_rebalance_delay_ms = 0;
-        config.server.num_partitions = MEMBERS;
+        config.server.groups.group_initial_rebalance_delay_ms = 0;
+        config.server.topics.num_partitions = MEMBERS;
     })
     .await;
     let mut coordinator = gateway.client().await;

@@ -150,7 +150,7 @@ async fn until(what: &str, done: impl Fn() -> bool) {
 /// they were. For eager and for cooperative assignment.
 #[tokio::test(flavor = "multi_thread")]
 async fn groups_balance_and_rebalance() {
-    let gateway = TestGateway::start_with(|config| config.server.group_initial_rebalance_delay_ms = 200).await;
+    let gateway = TestGateway::start_with(|config| config.server.groups.group_initial_rebalance_delay_ms = 200).await;
     let producer: FutureProducer = config(&gateway).create().unwrap();
     let admin: AdminClient<DefaultClientContext> = config(&gateway).create().unwrap();
     let topic = NewTopic::new("shared", 4, TopicReplication::Fixed(1));

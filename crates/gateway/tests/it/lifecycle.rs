@@ -90,7 +90,7 @@ async fn a_start_without_postgres_is_made_up_for() {
 async fn a_schema_that_may_not_be_migrated_is_refused_in_words() {
     let database = TestDatabase::empty().await;
     let mut config = Config::defaults();
-    config.database.database_url = Some(database.url().to_owned());
+    config.store.postgres.database_url = Some(database.url().to_owned());
     config.server.listen = ([127, 0, 0, 1], 0).into();
     config.server.http_listen = ([127, 0, 0, 1], 0).into();
     config.server.no_migrate = true;
@@ -127,7 +127,7 @@ async fn shutdown_answers_what_is_running_and_takes_nothing_new() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_above_the_limit_are_closed_and_their_places_freed() {
-    let gateway = TestGateway::start_with(|config| config.server.max_connections = 2).await;
+    let gateway = TestGateway::start_with(|config| config.server.limits.max_connections = 2).await;
     let mut first = gateway.client().await;
     assert!(still_serves(&mut first).await);
     first.call(12, metadata("t")).await;
@@ -153,7 +153,7 @@ async fn connections_above_the_limit_are_closed_and_their_places_freed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_are_closed() {
-    let gateway = TestGateway::start_with(|config| config.server.connection_idle_ms = 1_000).await;
+    let gateway = TestGateway::start_with(|config| config.server.limits.connection_idle_ms = 1_000).await;
     let mut client = gateway.client().await;
     for _ in 0..3 {
         sleep(Duration::from_millis(500)).await;
@@ -169,9 +169,9 @@ async fn idle_connections_are_closed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn more_bytes_than_the_budget_wait_for_their_turn() {
     let gateway = TestGateway::start_with(|config| {
-        config.server.max_request_bytes = 1_000_000;
-        config.server.max_other_request_bytes = 100_000;
-        config.server.produce_memory_bytes = 1_000_000;
+        config.server.limits.max_request_bytes = 1_000_000;
+        config.server.limits.max_other_request_bytes = 100_000;
+        config.server.limits.produce_memory_bytes = 1_000_000;
     })
     .await;
     gateway.client().await.call(12, metadata("t")).await;
@@ -197,7 +197,7 @@ async fn more_bytes_than_the_budget_wait_for_their_turn() {
 async fn a_second_gateway_sees_new_topics_at_once() {
     let first = TestGateway::start().await;
     let mut config = Config::defaults();
-    config.database.database_url = Some(first.database().url().to_owned());
+    config.store.postgres.database_url = Some(first.database().url().to_owned());
     config.server.listen = ([127, 0, 0, 1], 0).into();
     config.server.http_listen = ([127, 0, 0, 1], 0).into();
     let second = Gateway::start(config).await.unwrap();

@@ -80,7 +80,7 @@ async fn topics_are_created_only_with_consent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_brokers_option_can_forbid_creation() {
-    let gateway = TestGateway::start_with(|config| config.server.auto_create_topics = false).await;
+    let gateway = TestGateway::start_with(|config| config.server.topics.auto_create_topics = false).await;
     let mut client = gateway.client().await;
     assert_eq!(client.call(12, metadata("missing")).await.topics[0].error_code, 3);
     assert!(client.call(12, all()).await.topics.is_empty());

@@ -44,7 +44,7 @@ async fn a_new_topic_is_described_and_works_at_once() {
 /// Any replication factor is taken (B041).
 #[tokio::test(flavor = "multi_thread")]
 async fn defaults_and_replication_factors() {
-    let gateway = TestGateway::start_with(|config| config.server.num_partitions = 5).await;
+    let gateway = TestGateway::start_with(|config| config.server.topics.num_partitions = 5).await;
     let mut client = gateway.client().await;
     let defaults = creatable("defaults", -1).with_replication_factor(-1);
     let created = create(&mut client, vec![defaults, creatable("three", 1).with_replication_factor(3)]).await;
@@ -161,7 +161,7 @@ async fn a_topic_named_twice_stays() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deletion_can_be_disabled() {
-    let gateway = TestGateway::start_with(|config| config.server.delete_topics = false).await;
+    let gateway = TestGateway::start_with(|config| config.server.topics.delete_topics = false).await;
     let mut client = gateway.client().await;
     client.call(12, metadata("t")).await;
     let request = DeleteTopicsRequest::default().with_topic_names(vec![topic_name("t")]);

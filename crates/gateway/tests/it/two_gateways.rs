@@ -47,7 +47,7 @@ impl Second {
     /// Node 2 beside `first`. Port 0 takes a free one.
     async fn start(first: &TestGateway, listen: SocketAddr, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::defaults();
-        config.database.database_url = Some(first.database().url().to_owned());
+        config.store.postgres.database_url = Some(first.database().url().to_owned());
         config.server.listen = listen;
         config.server.http_listen = ([127, 0, 0, 1], 0).into();
         config.server.node_id = 2;
@@ -230,7 +230,7 @@ async fn end_of_epoch(client: &mut Client, present: i32, epoch: i32) -> (i16, i3
 /// No heartbeat comes in this test: what a gateway learns, it learns from clients and hints.
 #[tokio::test(flavor = "multi_thread")]
 async fn gateways_agree_on_leaders_and_epoch_without_waiting_for_a_heartbeat() {
-    let rarely = |config: &mut Config| config.server.coordinator_lease_ms = 600_000;
+    let rarely = |config: &mut Config| config.server.groups.coordinator_lease_ms = 600_000;
     let first = TestGateway::start_with(rarely).await;
     let mut one = first.client().await;
     create(&mut one, "t", 32).await;
@@ -299,7 +299,7 @@ async fn a_gateway_that_starts_is_in_the_metadata_of_all_before_it_serves() {
 /// place of the old one when that ends, before the others miss it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_that_was_killed_and_is_back_at_once_stays_in_the_metadata() {
-    let short = |config: &mut Config| config.server.coordinator_lease_ms = 4_000;
+    let short = |config: &mut Config| config.server.groups.coordinator_lease_ms = 4_000;
     let first = TestGateway::start_with(short).await;
     let mut one = first.client().await;
     create(&mut one, "t", 1).await;
@@ -361,7 +361,7 @@ async fn a_gateway_that_hears_no_hints_finds_records_at_its_tick() {
     let first = TestGateway::start().await;
     let mut one = first.client().await;
     create(&mut one, "t", 1).await;
-    let second = Second::start(&first, any_port(), |config| config.server.direct_database_url = Some(url)).await;
+    let second = Second::start(&first, any_port(), |config| config.store.direct_database_url = Some(url)).await;
     let mut two = Client::connect(second.address()).await;
     sessions_that_listen(&elsewhere, 1).await;
     sessions_that_listen(&elsewhere, 0).await;
@@ -457,7 +457,7 @@ async fn goes_on(what: &str, written: &Logs, seen: &Logs) {
 /// An idempotent producer and a consumer without a reset policy, both librdkafka.
 #[tokio::test(flavor = "multi_thread")]
 async fn librdkafka_goes_on_when_a_gateway_dies_comes_back_and_leaves() {
-    let lease = |config: &mut Config| config.server.coordinator_lease_ms = 3_000;
+    let lease = |config: &mut Config| config.server.groups.coordinator_lease_ms = 3_000;
     let first = TestGateway::start_with(lease).await;
     let mut one = first.client().await;
     create(&mut one, "t", PARTITIONS).await;

@@ -28,9 +28,9 @@ impl Database {
     /// [`StoreError::InvalidConfig`] with the reason.
     pub(crate) fn new(config: StoreConfig) -> Result<Database, StoreError> {
         config.check()?;
-        let tables = Tables::new(&config.schema, &config.table_prefix)?;
-        let pool = Pool::new(&config)?;
-        let lease_pool = pool.reserved(&config)?;
+        let tables = Tables::new(&config.postgres.schema, &config.postgres.table_prefix)?;
+        let pool = Pool::new(&config.postgres)?;
+        let lease_pool = pool.reserved(&config.postgres)?;
         pool::for_listening(&config)?; // only to see that its URL is one
         Ok(Database { inner: Arc::new(Inner { config, tables, pool, lease_pool }) })
     }

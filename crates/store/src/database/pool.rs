@@ -17,7 +17,7 @@ use sqlx::{
 use tokio::time::timeout;
 
 use crate::{
-    config::StoreConfig,
+    config::{PostgresConfig, StoreConfig},
     error::{Backoff, StoreError},
 };
 
@@ -65,26 +65,26 @@ impl Gate {
 impl Pool {
     /// Connects when first used, so that a start does not fail while Postgres is down. Must be
     /// called in a tokio runtime.
-    pub(crate) fn new(config: &StoreConfig) -> Result<Pool, StoreError> {
+    pub(crate) fn new(config: &PostgresConfig) -> Result<Pool, StoreError> {
         let lifetime = Some(Duration::from_secs(30 * 60));
-        Pool::of(config, config.min_connections, config.max_connections, lifetime, Arc::new(Watch::new()))
+        Pool::of(config, config.db_min_connections, config.db_max_connections, lifetime, Arc::new(Watch::new()))
     }
 
     /// One connection more to the same server, for what must not wait until another is free. It is
     /// kept: a server that is full might not give another one.
-    pub(crate) fn reserved(&self, config: &StoreConfig) -> Result<Pool, StoreError> {
+    pub(crate) fn reserved(&self, config: &PostgresConfig) -> Result<Pool, StoreError> {
         Pool::of(config, 0, 1, None, Arc::clone(&self.watch))
     }
 
     fn of(
-        config: &StoreConfig,
+        config: &PostgresConfig,
         least: u32,
         most: u32,
         lifetime: Option<Duration>,
         watch: Arc<Watch>,
     ) -> Result<Pool, StoreError> {
         let setup: Arc<str> = session_setup(config).into();
-        let options = connect_options(&config.database_url)?;
+        let options = connect_options(database_url(config)?)?;
         let port = options.get_port();
         let admitting = Arc::clone(&watch);
         let connections = PgPoolOptions::new()
@@ -170,10 +170,11 @@ impl Pool {
 
 /// A connection outside the pool, set up alike but without statement and lock time-outs; for
 /// migrations. The caller closes it.
-pub(crate) async fn connect_alone(config: &StoreConfig) -> Result<PgConnection, StoreError> {
-    let unlimited = StoreConfig { statement_timeout: Duration::ZERO, lock_timeout: Duration::ZERO, ..config.clone() };
+pub(crate) async fn connect_alone(config: &PostgresConfig) -> Result<PgConnection, StoreError> {
+    let unlimited =
+        PostgresConfig { statement_timeout: Duration::ZERO, lock_timeout: Duration::ZERO, ..config.clone() };
     let connecting = async {
-        let options = connect_options(&config.database_url)?;
+        let options = connect_options(database_url(config)?)?;
         let mut connection = options.connect().await?;
         match set_up(&mut connection, options.get_port(), &session_setup(&unlimited)).await {
             Ok(()) => Ok(connection),
@@ -190,13 +191,14 @@ pub(crate) async fn connect_alone(config: &StoreConfig) -> Result<PgConnection, 
 
 /// One connection for LISTEN, which goes past a pooler where that is configured.
 pub(crate) fn for_listening(config: &StoreConfig) -> Result<PgPool, StoreError> {
-    let options = connect_options(config.direct_database_url.as_ref().unwrap_or(&config.database_url))?;
+    let url = config.direct_database_url.as_deref().map_or_else(|| database_url(&config.postgres), Ok)?;
+    let options = connect_options(url)?;
     let port = options.get_port();
     Ok(PgPoolOptions::new()
         .max_connections(1)
         .max_lifetime(None)
         .idle_timeout(None)
-        .acquire_timeout(config.acquire_timeout)
+        .acquire_timeout(config.postgres.acquire_timeout)
         .after_connect(move |connection, _| {
             Box::pin(async move {
                 crate::database::socket::set_options(port);
@@ -204,6 +206,13 @@ pub(crate) fn for_listening(config: &StoreConfig) -> Result<PgPool, StoreError> 
             })
         })
         .connect_lazy_with(options))
+}
+
+fn database_url(config: &PostgresConfig) -> Result<&str, StoreError> {
+    config
+        .database_url
+        .as_deref()
+        .ok_or_else(|| StoreError::InvalidConfig("no database: set --database-url".to_owned()))
 }
 
 /// Nothing goes into the start-up packet that a pooler might refuse (B103).
@@ -221,7 +230,7 @@ fn connect_options(url: &str) -> Result<PgConnectOptions, StoreError> {
 /// costs more than running (storage.md D5). Read committed: who has waited for a lock must see what its
 /// last holder has committed. No just-in-time compilation: a generic plan over many
 /// time partitions looks costly, and compiling it takes a second where running takes milliseconds.
-fn session_setup(config: &StoreConfig) -> String {
+fn session_setup(config: &PostgresConfig) -> String {
     format!(
         "SET application_name = 'pgqueue-gateway'; \
          SET plan_cache_mode = force_generic_plan; \

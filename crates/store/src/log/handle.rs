@@ -30,7 +30,7 @@ impl Log {
             statements: Statements::new(db.tables()),
             batcher: Batcher::default(),
             waiters: Arc::default(),
-            tail: TailCache::new(db.config().tail_cache_bytes),
+            tail: TailCache::new(db.config().tail_cache_bytes as usize),
             watch_wake: Notify::new(),
             hints: Hints::default(),
         };

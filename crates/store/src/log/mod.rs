@@ -12,7 +12,7 @@ mod tail;
 mod waiters;
 mod watch;
 
-pub use append::{Append, AppendConfig, AppendError, AppendReply, Appended, Reservation};
+pub use append::{Append, AppendError, AppendReply, Appended, Reservation};
 pub use handle::Log;
 pub use range::ReadLimit;
 pub use read::{Fetched, OffsetAndTimestamp, ReadError};

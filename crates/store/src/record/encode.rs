@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use clap::ValueEnum;
 use wire::batch::{ProducedBatch, Record};
 
 use super::headers;
@@ -19,11 +20,10 @@ pub(crate) mod flags {
 }
 
 /// `payload_compression` of the rows that the gateway writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PayloadCompression {
-    #[default]
     None,
-    /// A raw snappy block, as pgQueue's clients write it.
+    /// Raw snappy blocks, pgQueue's codec 1
     Snappy,
 }
 

@@ -22,27 +22,13 @@ use super::{
     time_partitions::TimePartitions,
 };
 use crate::{
+    config::PostgresConfig,
     database::{Tables, pool},
     error::StoreError,
 };
 use lock::MigrationLock;
 use script::Script;
 use status::Facts;
-
-/// How [`Schema::migrate`] goes about it.
-#[derive(Debug, Clone)]
-pub struct MigrateOptions {
-    /// Keys of the tables if they are made now; a schema that exists keeps its own.
-    pub profile: SchemaProfile,
-    /// How long to try to get a lock, and to wait for another gateway that migrates.
-    pub give_up_after: Duration,
-}
-
-impl Default for MigrateOptions {
-    fn default() -> MigrateOptions {
-        MigrateOptions { profile: SchemaProfile::Lean, give_up_after: Duration::from_secs(120) }
-    }
-}
 
 /// What [`Schema::migrate`] did.
 #[derive(Debug, Clone)]
@@ -63,9 +49,9 @@ impl Schema {
     /// [`StoreError::SchemaNotReady`] in words when the database is not one that can be migrated:
     /// a script that was applied with another content, only some of the pgQueue tables, an old
     /// server. [`StoreError::Contended`] when locks could not be had in time.
-    pub async fn migrate(&self, options: &MigrateOptions) -> Result<MigrateReport, StoreError> {
-        let mut connection = pool::connect_alone(self.db.config()).await?;
-        let result = self.migrate_with(&mut connection, options).await;
+    pub async fn migrate(&self) -> Result<MigrateReport, StoreError> {
+        let mut connection = pool::connect_alone(&self.db.config().postgres).await?;
+        let result = self.migrate_on(&mut connection).await;
         let _ = connection.close().await; // the result is what counts
         result
     }
@@ -88,11 +74,11 @@ impl Schema {
         if deferred::is_complete(&mut *self.db.acquire().await?, self.db.tables()).await? {
             return Ok(true);
         }
-        let Some(lock) = MigrationLock::try_acquire(self.db.config(), self.db.tables()).await? else {
+        let Some(lock) = MigrationLock::try_acquire(&self.db.config().postgres, self.db.tables()).await? else {
             return Ok(false);
         };
         let built = async {
-            let mut connection = pool::connect_alone(self.db.config()).await?;
+            let mut connection = pool::connect_alone(&self.db.config().postgres).await?;
             let built = deferred::build(&mut connection, self.db.tables()).await;
             let _ = connection.close().await; // the result is what counts
             built
@@ -102,17 +88,13 @@ impl Schema {
         built
     }
 
-    async fn migrate_with(
-        &self,
-        connection: &mut PgConnection,
-        options: &MigrateOptions,
-    ) -> Result<MigrateReport, StoreError> {
-        let tables = self.db.tables();
+    async fn migrate_on(&self, connection: &mut PgConnection) -> Result<MigrateReport, StoreError> {
+        let (tables, config) = (self.db.tables(), &self.db.config().postgres);
         let facts = Facts::gather(connection, tables).await?;
         let mut applied = Vec::new();
-        if !facts.pending(options.profile)?.is_empty() || !facts.has_producer_index {
-            let mut lock = MigrationLock::acquire(self.db.config(), tables, options.give_up_after).await?;
-            let outcome = apply(connection, tables, &mut lock, options, &mut applied).await;
+        if !facts.pending(config.schema_profile)?.is_empty() || !facts.has_producer_index {
+            let mut lock = MigrationLock::acquire(config, tables).await?;
+            let outcome = apply(connection, tables, &mut lock, config, &mut applied).await;
             lock.release().await;
             outcome?;
         }
@@ -128,12 +110,12 @@ async fn apply(
     connection: &mut PgConnection,
     tables: &Tables,
     lock: &mut MigrationLock,
-    options: &MigrateOptions,
+    config: &PostgresConfig,
     applied: &mut Vec<String>,
 ) -> Result<(), StoreError> {
-    let limits = DdlLimits { give_up_after: options.give_up_after };
+    let limits = DdlLimits { give_up_after: config.migration_timeout };
     let facts = Facts::gather(connection, tables).await?;
-    let pending = facts.pending(options.profile)?;
+    let pending = facts.pending(config.schema_profile)?;
     if !facts.has_schema {
         let statement = format!("CREATE SCHEMA IF NOT EXISTS {}", tables.schema);
         ddl::in_transaction(connection, &statement, limits).await?;

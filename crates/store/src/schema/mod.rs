@@ -9,5 +9,5 @@ mod time_partitions;
 
 pub use handle::Schema;
 pub use interval::PartitionInterval;
-pub use migrate::{MigrateOptions, MigrateReport, SchemaProfile, SchemaStatus};
+pub use migrate::{MigrateReport, SchemaProfile, SchemaStatus};
 pub use time_partitions::{PartitionManager, TimePartitions};

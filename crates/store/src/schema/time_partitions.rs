@@ -97,14 +97,14 @@ impl Schema {
 
     /// One after the other, with a fresh look before each: other gateways make them too.
     async fn create_missing(&self, connection: &mut PgConnection, now: Micros) -> Result<Vec<String>, StoreError> {
-        let config = self.db.config();
+        let config = &self.db.config().postgres;
         let mut created = Vec::new();
         let mut given_up = Vec::new();
         let mut attempts = 0;
         let mut last = None;
         loop {
             let existing = existing_partitions(connection, self.db.tables()).await?.ranges;
-            let missing = missing_ranges(config.partition_interval, config.partition_premake, &existing, now);
+            let missing = missing_ranges(config.time_partition_interval, config.time_partition_premake, &existing, now);
             let Some(range) = missing.into_iter().find(|range| !given_up.contains(range)) else {
                 return Ok(created);
             };

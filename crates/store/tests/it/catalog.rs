@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, time::Duration};
 
-use store::{AppendError, NewTopic, SchemaProfile, Store, StoreConfig, StoreError};
+use store::{AppendError, NewTopic, SchemaProfile, Store, StoreError};
 use testkit::TestDatabase;
 
 use crate::{
@@ -16,7 +16,7 @@ fn new_topic(name: &str, partition_count: i32) -> NewTopic {
 
 /// With the short time to live that keeps tests quick.
 fn store_with_ttl(database: &TestDatabase, catalog_ttl: Duration) -> Store {
-    Store::connect(StoreConfig { catalog_ttl, ..database.config() }).unwrap()
+    database.store_with(|config| config.catalog_ttl = catalog_ttl)
 }
 
 const INSERT_TOPIC: &str = "INSERT INTO queue.metadata_queue_topic (topic_name, partition_count, \

@@ -345,7 +345,7 @@ async fn the_planner_has_no_statistics_of_lock_owner() {
         run(&mut sql, include_str!("sql/datahub_made.sql")).await;
         run(&mut sql, &format!("{acknowledge}; CREATE VIEW owners AS {view}")).await;
         assert_eq!(number(&mut sql, has_statistics).await, 1);
-        database.store().schema.migrate(&Default::default()).await.unwrap();
+        database.store().schema.migrate().await.unwrap();
         run(&mut sql, &format!("ANALYZE {LEASE}")).await;
         assert_eq!(number(&mut sql, has_statistics).await, left);
     }

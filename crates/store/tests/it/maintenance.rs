@@ -1,10 +1,16 @@
 use std::time::{Duration, SystemTime};
 
 use sqlx::PgConnection;
-use store::{PartitionInterval, PartitionManager, Store, StoreConfig, StoreError};
+use store::{PartitionInterval, PartitionManager, Store, StoreError};
 use testkit::TestDatabase;
 
 use crate::{number, run, texts};
+
+fn store_with(database: &TestDatabase, interval: PartitionInterval, premake: u32) -> Store {
+    database.store_with(|config| {
+        (config.postgres.time_partition_interval, config.postgres.time_partition_premake) = (interval, premake);
+    })
+}
 
 /// A database whose message table has no time partitions, and a store that makes such.
 async fn without_partitions(interval: PartitionInterval, premake: u32) -> (TestDatabase, Store, PgConnection) {
@@ -13,8 +19,7 @@ async fn without_partitions(interval: PartitionInterval, premake: u32) -> (TestD
     for partition in partitions(&mut sql).await {
         run(&mut sql, &format!("DROP TABLE queue.{partition}")).await;
     }
-    let config = StoreConfig { partition_interval: interval, partition_premake: premake, ..database.config() };
-    let store = Store::connect(config).unwrap();
+    let store = store_with(&database, interval, premake);
     (database, store, sql)
 }
 
@@ -125,9 +130,7 @@ async fn a_change_of_the_interval_goes_on_from_what_is_there() {
     let (database, daily, mut sql) = without_partitions(PartitionInterval::Day, 2).await;
     let now = at(&mut sql, "2027-05-27 03:00+00").await;
     daily.schema.ensure_time_partitions(now).await.unwrap();
-    let config =
-        StoreConfig { partition_interval: PartitionInterval::Month, partition_premake: 1, ..database.config() };
-    let monthly = Store::connect(config).unwrap();
+    let monthly = store_with(&database, PartitionInterval::Month, 1);
     let made = monthly.schema.ensure_time_partitions(now).await.unwrap();
     assert_eq!(made.created, named(&["20270501", "20270530", "20270601"]));
     let late = at(&mut sql, "2027-06-30 23:00+00").await;

@@ -4,7 +4,7 @@ use std::{
 };
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use store::{MigrateOptions, MigrateReport, SchemaProfile, Store, StoreConfig, StoreError};
+use store::{MigrateReport, SchemaProfile, Store, StoreConfig, StoreError};
 use testkit::TestDatabase;
 
 use crate::{ADVISORY_LOCKS, number, run, texts};
@@ -28,16 +28,16 @@ async fn datahub_made() -> (TestDatabase, PgConnection) {
     (database, sql)
 }
 
-fn patience(give_up_after: Duration) -> MigrateOptions {
-    MigrateOptions { give_up_after, ..MigrateOptions::default() }
+fn store_that_migrates_within(database: &TestDatabase, limit: Duration) -> Store {
+    database.store_with(|config| config.postgres.migration_timeout = limit)
 }
 
 async fn migrate(store: &Store) -> MigrateReport {
-    store.schema.migrate(&MigrateOptions::default()).await.unwrap()
+    store.schema.migrate().await.unwrap()
 }
 
 async fn refusal(store: &Store) -> String {
-    match store.schema.migrate(&MigrateOptions::default()).await {
+    match store.schema.migrate().await {
         Err(StoreError::SchemaNotReady(reason)) => reason,
         other => panic!("{other:?}"),
     }
@@ -295,12 +295,16 @@ async fn any_legal_schema_and_prefix_will_do_and_two_can_share_a_database() {
     let database = TestDatabase::empty().await;
     let longest = "p".repeat(24);
     for (schema, prefix) in [("order", "select"), ("order", longest.as_str()), ("_s9", "_9")] {
-        let config = StoreConfig { schema: schema.to_owned(), table_prefix: prefix.to_owned(), ..database.config() };
-        let store = Store::connect(config).unwrap();
-        for profile in [SchemaProfile::Datahub, SchemaProfile::Lean] {
-            // The second finds the tables of the first and leaves their keys alone.
-            store.schema.migrate(&MigrateOptions { profile, ..MigrateOptions::default() }).await.unwrap();
-        }
+        let with_profile = |profile| {
+            database.store_with(|config| {
+                (config.postgres.schema, config.postgres.table_prefix) = (schema.to_owned(), prefix.to_owned());
+                config.postgres.schema_profile = profile;
+            })
+        };
+        migrate(&with_profile(SchemaProfile::Datahub)).await;
+        // Finds the tables of the first and leaves their keys alone.
+        let store = with_profile(SchemaProfile::Lean);
+        migrate(&store).await;
         let status = store.schema.schema_status().await.unwrap();
         status.require().unwrap();
         assert_eq!(status.profile, Some(SchemaProfile::Datahub));
@@ -331,7 +335,7 @@ async fn a_long_reader_delays_the_migration_but_not_the_other_clients() {
         }
         longest
     });
-    let gave_up = database.store().schema.migrate(&patience(Duration::from_secs(2))).await.unwrap_err();
+    let gave_up = store_that_migrates_within(&database, Duration::from_secs(2)).schema.migrate().await.unwrap_err();
     assert!(matches!(gave_up, StoreError::Contended(_)), "{gave_up}");
     assert!(gave_up.to_string().contains("columns of message"), "{gave_up}");
     let longest = writing.await.unwrap();
@@ -458,7 +462,7 @@ async fn a_user_without_privileges_starts_on_a_migrated_schema_and_is_told_on_an
     let limited = as_role(database.url());
     assert!(migrate(&limited).await.applied.is_empty());
     limited.cluster.next_producer_id().await.unwrap();
-    let error = as_role(empty.url()).schema.migrate(&MigrateOptions::default()).await.unwrap_err();
+    let error = as_role(empty.url()).schema.migrate().await.unwrap_err();
     assert!(matches!(error, StoreError::Denied(_)), "{error}");
     limited.close().await;
     run(&mut sql, &format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
@@ -468,13 +472,12 @@ async fn a_user_without_privileges_starts_on_a_migrated_schema_and_is_told_on_an
 async fn a_migrator_that_died_leaves_no_lock() {
     let database = TestDatabase::empty().await;
     let cut_off = database.store().clone();
-    let migrating = tokio::spawn(async move { cut_off.schema.migrate(&MigrateOptions::default()).await });
+    let migrating = tokio::spawn(async move { cut_off.schema.migrate().await });
     tokio::time::sleep(Duration::from_millis(120)).await;
     migrating.abort();
     let _ = migrating.await;
     let start = Instant::now();
-    let report =
-        Store::connect(database.config()).unwrap().schema.migrate(&patience(Duration::from_secs(10))).await.unwrap();
+    let report = migrate(&store_that_migrates_within(&database, Duration::from_secs(10))).await;
     assert!(report.time_partitions.covers_now && start.elapsed() < Duration::from_secs(10));
 
     let mut sql = database.connection().await;
@@ -482,8 +485,8 @@ async fn a_migrator_that_died_leaves_no_lock() {
     let mut holder = PgConnection::connect(database.url()).await.unwrap();
     run(&mut holder, "BEGIN; LOCK TABLE queue.metadata_queue_consumer_offset").await;
     let waiting = tokio::spawn({
-        let store = database.store().clone();
-        async move { store.schema.migrate(&patience(Duration::from_secs(20))).await }
+        let store = store_that_migrates_within(&database, Duration::from_secs(20));
+        async move { store.schema.migrate().await }
     });
     tokio::time::sleep(Duration::from_millis(700)).await;
     let kill = ADVISORY_LOCKS.replace("count(*)", "count(pg_terminate_backend(l.pid))");

@@ -1,29 +1,29 @@
 use std::time::{Duration, Instant};
 
 use local_postgres::StopMode;
-use store::{Store, StoreConfig, StoreError};
+use store::{PostgresConfig, Store, StoreConfig, StoreError};
 use testkit::TestDatabase;
 
 use crate::{number, run};
 
 #[tokio::test]
 async fn a_start_does_not_need_postgres_but_sound_settings() {
-    let config = StoreConfig::new("postgres://nobody@127.0.0.1:1/none");
-    let config = StoreConfig { acquire_timeout: Duration::from_millis(300), ..config };
+    let mut config = StoreConfig::new("postgres://nobody@127.0.0.1:1/none");
+    config.postgres.acquire_timeout = Duration::from_millis(300);
     let store = Store::connect(config.clone()).unwrap();
     let error = store.cluster.next_producer_id().await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
 
-    let unsound: [fn(&mut StoreConfig); 5] = [
+    let unsound: [fn(&mut PostgresConfig); 5] = [
         |config| config.schema = "bad-name".to_owned(),
         |config| config.table_prefix = "x".repeat(25),
-        |config| config.max_connections = 0,
-        |config| config.partition_premake = 0,
-        |config| config.database_url = "mysql://somewhere".to_owned(),
+        |config| config.db_max_connections = config.db_min_connections - 1,
+        |config| config.database_url = None,
+        |config| config.database_url = Some("mysql://somewhere".to_owned()),
     ];
     for spoil in unsound {
         let mut config = config.clone();
-        spoil(&mut config);
+        spoil(&mut config.postgres);
         let error = Store::connect(config).unwrap_err();
         assert!(matches!(error, StoreError::InvalidConfig(_)), "{error}");
     }
@@ -32,8 +32,7 @@ async fn a_start_does_not_need_postgres_but_sound_settings() {
 #[tokio::test]
 async fn connections_are_set_up_and_never_more_than_allowed() {
     let database = TestDatabase::new().await;
-    let config = StoreConfig { max_connections: 3, ..database.config() };
-    let store = Store::connect(config).unwrap();
+    let store = database.store_with(|config| config.postgres.db_max_connections = 3);
     let work = (0..60).map(|_| {
         let store = store.clone();
         async move {
@@ -67,8 +66,7 @@ async fn connections_are_set_up_and_never_more_than_allowed() {
 #[tokio::test]
 async fn a_stopped_server_costs_little_time_and_its_return_is_noticed() {
     let database = TestDatabase::on_private_server().await;
-    let config = StoreConfig { acquire_timeout: Duration::from_millis(500), ..database.config() };
-    let store = Store::connect(config).unwrap();
+    let store = database.store_with(|config| config.postgres.acquire_timeout = Duration::from_millis(500));
     store.cluster.next_producer_id().await.unwrap();
     database.server().stop(StopMode::Immediate).unwrap();
 
@@ -97,8 +95,7 @@ async fn a_stopped_server_costs_little_time_and_its_return_is_noticed() {
 #[tokio::test]
 async fn a_server_that_turned_read_only_is_left_and_taken_back() {
     let database = TestDatabase::on_private_server().await;
-    let config = StoreConfig { acquire_timeout: Duration::from_millis(500), ..database.config() };
-    let store = Store::connect(config).unwrap();
+    let store = database.store_with(|config| config.postgres.acquire_timeout = Duration::from_millis(500));
     store.cluster.next_producer_id().await.unwrap();
     let mut admin = database.connection().await;
     let switch = async |admin: &mut sqlx::PgConnection, value: &str| {

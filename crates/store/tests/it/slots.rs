@@ -1,7 +1,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use sqlx::AssertSqlSafe;
-use store::{Heartbeat, Node, SlotLease, Slots, Store, StoreConfig};
+use store::{Heartbeat, Node, SlotLease, Slots, Store};
 use testkit::TestDatabase;
 use uuid::Uuid;
 
@@ -130,7 +130,7 @@ async fn the_slots_are_made_once() {
     let mut sql = database.connection().await;
     run(&mut sql, &format!("DELETE FROM {TABLE} WHERE slot >= 16")).await;
     run(&mut sql, "DELETE FROM queue.metadata_queue_kafka_migration WHERE script LIKE 'V003%'").await;
-    database.store().schema.migrate(&Default::default()).await.unwrap();
+    database.store().schema.migrate().await.unwrap();
     let count: i64 =
         sqlx::query_scalar(AssertSqlSafe(format!("SELECT count(*) FROM {TABLE}"))).fetch_one(&mut sql).await.unwrap();
     assert_eq!(count, 16);
@@ -142,8 +142,10 @@ async fn the_slots_are_made_once() {
 #[tokio::test]
 async fn the_lease_is_renewed_while_all_connections_are_in_use() {
     let database = TestDatabase::new().await;
-    let config = StoreConfig { max_connections: 2, acquire_timeout: Duration::from_secs(1), ..database.config() };
-    let store = Store::connect(config).unwrap();
+    let store = database.store_with(|config| {
+        config.postgres.db_max_connections = 2;
+        config.postgres.acquire_timeout = Duration::from_secs(1);
+    });
     let node = Node { node_id: 1, host: "h".to_owned(), port: 9092, rack: None, instance: Uuid::new_v4() };
     let gateway = Gateway { store: store.clone(), node };
     let in_use = [store.acquire().await.unwrap(), store.acquire().await.unwrap()];

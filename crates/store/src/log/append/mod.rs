@@ -15,4 +15,4 @@ mod types;
 mod writer;
 
 pub(super) use batcher::Batcher;
-pub use types::{Append, AppendConfig, AppendError, AppendReply, Appended, Reservation};
+pub use types::{Append, AppendError, AppendReply, Appended, Reservation};

@@ -17,7 +17,7 @@ impl Log {
     /// Starts the writers. They end when [`Log::close_appends`] was called and the queue is empty.
     pub fn spawn_writers(&self) -> JoinSet<()> {
         let mut writers = JoinSet::new();
-        for _ in 0..self.db.config().append.writers.max(1) {
+        for _ in 0..self.db.config().append.append_writers.max(1) {
             writers.spawn(writer::run(self.clone()));
         }
         writers

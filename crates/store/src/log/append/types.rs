@@ -1,33 +1,9 @@
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use wire::batch::ProducedBatch;
 
-use crate::{error::StoreError, partition::PartitionKey, record::PayloadCompression};
-
-/// How appends are grouped; every value has a default that serves well.
-#[derive(Debug, Clone)]
-pub struct AppendConfig {
-    /// Connections that write, 1..=64. Each carries one transaction at a time.
-    pub writers: usize,
-    /// Bytes of records that one transaction takes at the most, unless a single batch is larger.
-    pub max_transaction_bytes: usize,
-    /// How long a transaction may take before the connection is given up and the producer is told
-    /// to try again.
-    pub timeout: Duration,
-    pub payload_compression: PayloadCompression,
-}
-
-impl Default for AppendConfig {
-    fn default() -> Self {
-        Self {
-            writers: 2,
-            max_transaction_bytes: 8 * 1024 * 1024,
-            timeout: Duration::from_secs(30),
-            payload_compression: PayloadCompression::None,
-        }
-    }
-}
+use crate::{error::StoreError, partition::PartitionKey};
 
 /// One producer batch for one partition.
 pub struct Append {

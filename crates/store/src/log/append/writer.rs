@@ -29,7 +29,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(600);
 
 pub(super) async fn run(log: Log) {
     let mut writer = Writer { log, connection: None, backoff: None };
-    let max_bytes = writer.log.db.config().append.max_transaction_bytes;
+    let max_bytes = writer.log.db.config().append.append_transaction_bytes as usize;
     while let Some(work) = writer.log.state.batcher.take(max_bytes).await {
         writer.write(work).await;
     }
@@ -47,7 +47,7 @@ impl Writer {
     /// Writes `work` and answers every batch of it, or gives back what has to wait.
     async fn write(&mut self, mut work: Vec<Work>) {
         work.sort_by_key(|item| item.partition);
-        let limit = self.log.db.config().append.timeout;
+        let limit = self.log.db.config().append.append_timeout;
         for round in 0.. {
             let mut connection = match self.connect().await {
                 Ok(connection) => connection,

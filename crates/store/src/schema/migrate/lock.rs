@@ -13,7 +13,7 @@ use sqlx::{Connection, PgConnection};
 use tokio::time::Instant;
 
 use crate::{
-    config::StoreConfig,
+    config::PostgresConfig,
     database::{Tables, pool},
     error::{Backoff, StoreError},
     schema::advisory::advisory_key,
@@ -29,18 +29,14 @@ pub(super) struct MigrationLock {
 
 impl MigrationLock {
     /// Waits while another gateway migrates.
-    pub(super) async fn acquire(
-        config: &StoreConfig,
-        tables: &Tables,
-        give_up_after: Duration,
-    ) -> Result<MigrationLock, StoreError> {
-        let deadline = Instant::now() + give_up_after;
+    pub(super) async fn acquire(config: &PostgresConfig, tables: &Tables) -> Result<MigrationLock, StoreError> {
+        let deadline = Instant::now() + config.migration_timeout;
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         let mut lock = MigrationLock { connection: pool::connect_alone(config).await? };
         while !lock.attempt(tables).await? {
             let pause = backoff.next_delay();
             if Instant::now() + pause > deadline {
-                let reason = format!("another gateway migrates since {give_up_after:?}");
+                let reason = format!("another gateway migrates since {:?}", config.migration_timeout);
                 return Err(StoreError::Contended(reason));
             }
             tokio::time::sleep(pause).await;
@@ -50,7 +46,7 @@ impl MigrationLock {
 
     /// `None` if another gateway has it.
     pub(super) async fn try_acquire(
-        config: &StoreConfig,
+        config: &PostgresConfig,
         tables: &Tables,
     ) -> Result<Option<MigrationLock>, StoreError> {
         let mut lock = MigrationLock { connection: pool::connect_alone(config).await? };

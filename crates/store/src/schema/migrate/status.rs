@@ -176,7 +176,8 @@ impl Facts {
         if !self.has_schema {
             return vec![format!("schema {} does not exist: run migrate", self.schema)];
         }
-        let mut missing = match self.pending(SchemaProfile::default()) {
+        // Of no profile: what the first script makes is there, or the reason is another one.
+        let mut missing = match self.pending(SchemaProfile::Lean) {
             Err(error) => return vec![error.to_string()],
             Ok(_) if self.columns.is_empty() => {
                 let reason =
