@@ -6,9 +6,7 @@
 //! returned, because tools set and compare them; [`Effect`] says which ones do something here.
 //! Values that would promise what the gateway does not do are refused.
 
-use std::{collections::BTreeMap, ops::RangeInclusive};
-
-use store::Topic;
+use std::collections::BTreeMap;
 
 use crate::config::ServerConfig;
 
@@ -227,55 +225,10 @@ pub(crate) fn retention_seconds(configs: &BTreeMap<String, String>) -> i32 {
     }
 }
 
-/// The configurations of one topic that Produce acts on, with defaults filled in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TopicConfig {
-    max_message_bytes: usize,
-    log_append_time: bool,
-    timestamp_before_max_ms: i64,
-    timestamp_after_max_ms: i64,
-    compacted: bool,
-}
-
-impl TopicConfig {
-    /// A value that somebody wrote into the table by SQL and that does not parse counts as absent.
-    pub fn of(topic: &Topic, server: &ServerConfig) -> Self {
-        let value = |name: &str| topic.configs.get(name).map(String::as_str);
-        let number = |name: &str, default: i64| value(name).and_then(|v| v.parse().ok()).unwrap_or(default);
-        let max = number("max.message.bytes", i64::from(server.topics.message_max_bytes));
-        Self {
-            max_message_bytes: usize::try_from(max).unwrap_or(0),
-            log_append_time: value("message.timestamp.type") == Some("LogAppendTime"),
-            timestamp_before_max_ms: number("message.timestamp.before.max.ms", i64::MAX),
-            timestamp_after_max_ms: number("message.timestamp.after.max.ms", 3_600_000),
-            compacted: value("cleanup.policy").is_some_and(|policy| list(policy).any(|item| item == "compact")),
-        }
-    }
-
-    /// Largest record batch in bytes, as the producer sent it.
-    pub fn max_message_bytes(&self) -> usize {
-        self.max_message_bytes
-    }
-
-    /// Records get the time of their append (`message.timestamp.type=LogAppendTime`).
-    pub fn is_log_append_time(&self) -> bool {
-        self.log_append_time
-    }
-
-    /// Records need keys (`cleanup.policy` contains `compact`).
-    pub fn is_compacted(&self) -> bool {
-        self.compacted
-    }
-
-    /// CreateTimes that are accepted at `now_ms`; all in milliseconds since 1970
-    /// (Kafka: `LogValidator.validateTimestamp`).
-    pub fn timestamp_range(&self, now_ms: i64) -> RangeInclusive<i64> {
-        now_ms.saturating_sub(self.timestamp_before_max_ms)..=now_ms.saturating_add(self.timestamp_after_max_ms)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use store::TopicConfig;
+
     use super::*;
 
     fn check(name: &str, value: &str) -> Result<BTreeMap<String, String>, String> {
@@ -289,6 +242,13 @@ mod tests {
             assert!(config.check(config.default).is_ok(), "{}", config.name);
             assert!(find(config.name).is_some());
         }
+    }
+
+    #[test]
+    fn the_store_goes_by_the_same_defaults() {
+        let defaults = ALL.iter().filter(|config| config.name != "max.message.bytes");
+        let defaults = defaults.map(|config| (config.name.to_owned(), config.default.to_owned())).collect();
+        assert_eq!(TopicConfig::parse(&defaults), TopicConfig::parse(&BTreeMap::new()));
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod record;
 mod schema;
 mod store;
 
-pub use catalog::{Catalog, MAX_PARTITIONS, NewTopic, Topic};
+pub use catalog::{Catalog, MAX_PARTITIONS, NewTopic, Topic, TopicConfig};
 pub use cluster::{Cluster, Heartbeat, Leadership, Node, Slot, SlotLease, Slots};
 pub use config::{AppendConfig, PostgresConfig, StoreConfig};
 pub use database::Tables;

@@ -28,7 +28,7 @@ use kafka_protocol::{
     },
     protocol::StrBytes,
 };
-use store::{Append, AppendReply, PartitionKey, Topic};
+use store::{Append, AppendReply, PartitionKey, Topic, TopicConfig};
 use wire::{
     ErrorCode,
     batch::{BatchError, Compression, ProduceLimits, ProducedBatch, Record},
@@ -38,7 +38,6 @@ use super::entry::Reply;
 use crate::{
     context::{RequestContext, Shared},
     error::{append_error_code, batch_error_code},
-    topic_config::TopicConfig,
 };
 
 /// First version in which a producer may use zstd (KIP-110).
@@ -137,9 +136,9 @@ async fn accept_partition(
     if !(0..topic.partition_count).contains(&data.index) {
         return Err(ErrorCode::UnknownTopicOrPartition.into());
     }
-    let config = TopicConfig::of(topic, &shared.config);
+    let default_max_bytes = shared.config.topics.message_max_bytes as usize;
     let limits = ProduceLimits {
-        max_batch_bytes: config.max_message_bytes(),
+        max_batch_bytes: topic.config.max_message_bytes.unwrap_or(default_max_bytes),
         max_decompressed_bytes: shared.config.limits.max_request_bytes as usize,
     };
     let sent = data.records.unwrap_or_default();
@@ -147,11 +146,11 @@ async fn accept_partition(
     let batch = ProducedBatch::validate(sent, limits)?;
     let inflated = if batch.header.compression() == Ok(Compression::None) { 0 } else { batch.records.len() };
     let reserved = place.keep(inflated).await;
-    check_for_topic(&batch, version, &config, shared.now_ms())?;
+    check_for_topic(&batch, version, &topic.config, shared.now_ms())?;
     Ok(shared.store.log.append(Append {
         partition: PartitionKey::new(topic.id, data.index),
         batch,
-        log_append_time: config.is_log_append_time(),
+        log_append_time: topic.config.log_append_time,
         reservation: Box::new(reserved),
     }))
 }
@@ -164,10 +163,10 @@ fn check_for_topic(batch: &ProducedBatch, version: i16, config: &TopicConfig, no
     if batch.header.is_transactional() {
         return Err(ErrorCode::TransactionalIdAuthorizationFailed.into());
     }
-    if config.is_compacted() {
+    if config.compacted {
         refuse_records(batch, ErrorCode::InvalidRecord, NO_KEY, |record| record.key.is_none())?;
     }
-    if !config.is_log_append_time() {
+    if !config.log_append_time {
         let allowed = config.timestamp_range(now_ms);
         // Records without a timestamp carry -1 and are always accepted (`LogValidator.validateTimestamp`).
         refuse_records(batch, ErrorCode::InvalidTimestamp, BAD_TIME, |record| {

@@ -1,10 +1,12 @@
 //! Topics: the rows that pgQueue clients, SQL and the gateway share.
 
 mod cache;
+mod config;
 mod delete;
 mod handle;
 mod topic;
 mod topics;
 
+pub use config::TopicConfig;
 pub use handle::Catalog;
 pub use topic::{MAX_PARTITIONS, NewTopic, Topic};

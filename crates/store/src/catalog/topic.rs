@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use sqlx::{Row, postgres::PgRow, types::Json};
 use uuid::Uuid;
 
+use super::config::TopicConfig;
 use crate::error::StoreError;
 
 /// pgQueue's upper bound (a check of the topic table).
@@ -20,6 +21,8 @@ pub struct Topic {
     pub partition_count: i32,
     /// Kafka topic configs that differ from the defaults.
     pub configs: BTreeMap<String, String>,
+    /// Those of them that an append goes by.
+    pub config: TopicConfig,
     /// Milliseconds since 1970.
     pub created_at_ms: i64,
 }
@@ -45,12 +48,14 @@ impl Topic {
     /// Reads a row of [`TOPIC_COLUMNS`].
     pub(super) fn read(row: &PgRow) -> Result<Topic, StoreError> {
         let Json(configs): Json<serde_json::Value> = row.try_get("kafka_config")?;
+        let configs = read_configs(&configs);
         Ok(Topic {
+            config: TopicConfig::parse(&configs),
             id: row.try_get("id")?,
             name: row.try_get("topic_name")?,
             topic_id: row.try_get("kafka_topic_id")?,
             partition_count: row.try_get("partition_count")?,
-            configs: read_configs(&configs),
+            configs,
             created_at_ms: row.try_get("created_at_ms")?,
         })
     }
