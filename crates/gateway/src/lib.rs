@@ -192,7 +192,7 @@ async fn first_look(shared: &Shared) -> Result<bool, StartError> {
             shared.readiness.set(None);
             Ok(true)
         }
-        Err(error) if error.is_retriable() => {
+        Err(error) if error.passes_by_itself() => {
             warn!(reason = %error, "not ready; starting all the same");
             shared.readiness.set(Some(error.to_string()));
             Ok(false)
