@@ -105,6 +105,6 @@ pub(crate) async fn create(
         configs,
     };
     let topic = ctx.shared.store.catalog.create_topic(&new).await?;
-    info!(topic = %name, partitions = partition_count, peer = %ctx.peer, "topic created");
+    info!(topic = %name, partitions = partition_count, peer = %ctx.session.peer, principal = %ctx.session.principal, "topic created");
     Ok(topic)
 }
