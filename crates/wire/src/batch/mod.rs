@@ -7,6 +7,7 @@
 mod build;
 mod compression;
 mod error;
+mod format;
 mod header;
 mod lz4_frame;
 mod produced;
@@ -17,7 +18,8 @@ mod view;
 pub use build::{BatchBuilder, BatchFull, ProducerFields};
 pub use compression::compress;
 pub use error::BatchError;
-pub use header::{BatchHeader, Compression, HEADER_LEN, MAGIC, TimestampType};
+pub use format::{Compression, MAGIC, TimestampType};
+pub use header::{BatchHeader, HEADER_LEN};
 pub use produced::{ProduceLimits, ProducedBatch};
 pub use record::{HeaderIter, Headers, Record, Records};
 pub use view::BatchView;
