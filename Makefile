@@ -3,9 +3,11 @@
 GATEWAY := target/debug/pgqueue-gateway
 # The clients that need no more than Rust, C and Python.
 CLIENTS := rust-rdkafka,confluent-kafka,kafka-python,kafka-python-2.0.2,aiokafka,kcat
+# The table of request fields, from the jars of the Apache Kafka whose answers count as right.
+GENERATE := scripts/generate_shapes.py "$$(compat-tests/apache-kafka/server.sh jars)"/kafka-clients-*.jar
 
 .PHONY: dev lint test test-rust test-runner test-lint test-clients test-datahub
-.PHONY: compat compat-clients compat-differential soak bench bench-smoke profile setup-lint setup-test setup-compat
+.PHONY: compat compat-clients compat-differential generate soak bench bench-smoke profile setup-lint setup-test setup-compat
 
 dev: ## a private Postgres and the gateway on 127.0.0.1:9092
 	@scripts/setup.sh dev
@@ -34,6 +36,10 @@ compat: setup-compat $(GATEWAY) ## the clients of all languages, Kafka's tools, 
 	compat-tests/differential/run.sh test $(GATEWAY)
 	compat-tests/readme/run.sh test $(GATEWAY)
 	compat-tests/kafka-tools/run.sh groups $(GATEWAY)
+	$(GENERATE) --check
+
+generate: setup-compat ## what is generated and committed: the table of request fields
+	$(GENERATE)
 
 soak: setup-compat $(GATEWAY) ## the long loops
 	CHAOS_ROUNDS=500 cargo test -p cli --test it -- chaos cut_off --include-ignored --nocapture --test-threads=1
@@ -57,7 +63,7 @@ profile: ## flame graphs of the gateway while producing and consuming, and Postg
 	bench/flame.py --gateway target/frame-pointers/profiling/pgqueue-gateway
 
 # The crates that have got rid of theirs.
-WITHOUT_CYCLES := cli groups local-postgres testkit
+WITHOUT_CYCLES := cli groups local-postgres testkit wire
 
 lint: setup-lint
 	cargo fmt --all --check

@@ -3,6 +3,7 @@
 #
 #   server.sh start DIR PORT   starts it with all its files in DIR and prints one line when it serves
 #   server.sh stop DIR         stops it; its data stays in DIR
+#   server.sh jars             fetches its jars and prints their folder
 #
 # DIR also gets pid, server.properties, format.log and server.log.
 set -euo pipefail
@@ -19,7 +20,7 @@ java=(java -Xms64m -Xmx512m -XX:+UseSerialGC -cp "$work/jars/*"
 patience=60
 
 usage() {
-  echo "usage: server.sh start DIR PORT | stop DIR" >&2
+  echo "usage: server.sh start DIR PORT | stop DIR | jars" >&2
   exit 2
 }
 
@@ -127,5 +128,6 @@ stop() {
 case "${1:-}" in
   start) [[ $# -eq 3 ]] || usage; start "$2" "$3" ;;
   stop) [[ $# -eq 2 ]] || usage; stop "$2" ;;
+  jars) [[ $# -eq 1 ]] || usage; fetch_jars "$here" "$work"; echo "$work/jars" ;;
   *) usage ;;
 esac

@@ -3,14 +3,15 @@ use bytes::Bytes;
 use crate::message::DecodeError;
 use crate::shape::{self, Reader};
 
-/// Who asks, and what for. The same for all header versions, as a client id is never in compact form.
+/// The API and version of a request, and the client's name for itself. One type for all header versions, as a client
+/// id is never in compact form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestHeader {
     pub api_key: i16,
     pub api_version: i16,
     /// Returned with the response.
     pub correlation_id: i32,
-    /// Invalid UTF-8 is replaced, as in Java: it only goes to logs and group descriptions.
+    /// Invalid UTF-8 is replaced, as in Java: it only goes to logs, member ids and group descriptions.
     pub client_id: Option<String>,
 }
 

@@ -14,11 +14,11 @@ const USUAL_RESPONSE: usize = 512;
 /// Why bytes are no request (or, for a client, no response).
 #[derive(Debug, Error)]
 pub enum DecodeError {
-    #[error("API key {0} is not served")]
+    #[error("API key {0} is not known")]
     UnknownApi(i16),
-    #[error("version {api_version} of API key {api_key} is not served")]
+    #[error("version {api_version} of API key {api_key} is not known")]
     UnknownVersion { api_key: i16, api_version: i16 },
-    /// A length does not fit, the bytes end too early or too late, or they would swell when decoded.
+    /// A length does not fit, the bytes end too early, or they would swell when decoded.
     #[error(transparent)]
     Malformed(#[from] Malformed),
     /// The message crate refuses a value: null where null is not allowed, or invalid UTF-8.
@@ -35,7 +35,8 @@ pub struct EncodeError {
     pub reason: String,
 }
 
-/// Decodes the message of a request: what [`crate::RequestHeader::decode`] has left.
+/// Decodes the message of a request: what [`crate::RequestHeader::decode`] has left. Of every API and version that
+/// the message crate knows; which of them are served is for the caller to say.
 ///
 /// Byte fields, above all the records of a Produce request, are slices of `body`. Bytes after the message
 /// are ignored, as Apache Kafka ignores them; librdkafka sends some.

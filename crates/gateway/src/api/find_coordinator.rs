@@ -12,8 +12,7 @@ use kafka_protocol::{
 use wire::ErrorCode;
 
 use crate::{
-    broker::{self, Broker},
-    context::RequestContext,
+    context::{Node, RequestContext},
     error::ApiError,
 };
 
@@ -76,11 +75,11 @@ fn check_type(version: i16, key_type: i8) -> Result<(), ErrorCode> {
     }
 }
 
-fn coordinator(ctx: &RequestContext, key_type: i8, key: &str) -> Result<Broker, ErrorCode> {
+fn coordinator(ctx: &RequestContext, key_type: i8, key: &str) -> Result<Node, ErrorCode> {
     check_key(key_type, key)?;
     match key_type {
-        GROUP => ctx.shared.coordinator.owner_of(key).map(|node| Broker::from(&node)),
-        _ => Ok(broker::own(ctx)),
+        GROUP => ctx.shared.coordinator.owner_of(key).map(Node::from),
+        _ => Ok(ctx.shared.node()),
     }
 }
 

@@ -59,6 +59,31 @@ async fn advertised_versions_that_are_not_served_close_the_connection() {
     }
 }
 
+/// The crate wire decodes more than is served.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_decoded_and_not_in_the_list_closes_the_connection() {
+    let gateway = TestGateway::start().await;
+    for key in ApiKey::iter().filter(|key| APIS.iter().all(|api| api.key != *key as i16)) {
+        let mut client = gateway.client().await;
+        // The head is enough: nothing of the message is waited for.
+        let [key_high, key_low] = (key as i16).to_be_bytes();
+        client.send_bytes(&[0, 0, 0, 100, key_high, key_low, 0, key.valid_versions().max as u8]).await.unwrap();
+        assert_eq!(client.receive_frame().await.unwrap(), None, "{key:?}");
+    }
+    let mut newer = 0;
+    for api in APIS.iter().filter(|api| api.key != ApiKey::ApiVersions as i16) {
+        let version = api.max + 1;
+        let request = samples::request(api, version, SUBJECT);
+        if let Ok(frame) = wire::encode_request(api.key, version, 1, None, &request) {
+            let mut client = gateway.client().await;
+            client.send_bytes(&frame).await.unwrap();
+            assert_eq!(client.receive_frame().await.unwrap(), None, "{} v{version}", api.name);
+            newer += 1;
+        }
+    }
+    assert!(newer > 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn errors_have_the_shape_of_the_requests_version() {
     let gateway = TestGateway::start_on(TestDatabase::on_private_server().await, |_| {}).await;
@@ -67,11 +92,6 @@ async fn errors_have_the_shape_of_the_requests_version() {
     // What was seen of topics is believed for a second.
     tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
 
-    everything_is_retriable(&gateway).await;
-}
-
-/// While Postgres serves nobody.
-pub(crate) async fn everything_is_retriable(gateway: &TestGateway) {
     let mut client = gateway.client().await;
     for api in APIS {
         // From memory: waiting members wait for Postgres, and one that is unknown is so without it.

@@ -16,7 +16,6 @@ mod pool;
 mod producers;
 mod read;
 mod records;
-mod refused;
 mod registrations;
 mod slots;
 mod tail;

@@ -42,6 +42,10 @@ impl<'a> Reader<'a> {
         self.take(name, size).map(drop)
     }
 
+    pub(crate) fn int8(&mut self, name: &'static str) -> Result<i8, Malformed> {
+        Ok(i8::from_be_bytes(self.array(name)?))
+    }
+
     pub(crate) fn int32(&mut self, name: &'static str) -> Result<i32, Malformed> {
         Ok(i32::from_be_bytes(self.array(name)?))
     }
@@ -78,6 +82,11 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn unsigned_varint(&mut self, name: &'static str) -> Result<u32, Malformed> {
+        // Nearly all are small.
+        if let Some((&byte @ 0..0x80, rest)) = self.rest.split_first() {
+            self.rest = rest;
+            return Ok(u32::from(byte));
+        }
         let mut value = 0u64;
         for shift in [0, 7, 14, 21, 28] {
             let [byte] = self.array(name)?;

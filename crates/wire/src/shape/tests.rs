@@ -1,12 +1,16 @@
-//! The tables are checked against the message crate: bytes made from a table must be read by it to the last
-//! byte and come out of it unchanged.
+//! The table is checked against the message crate, at every version of every API: bytes made from the table
+//! must be read by it to the last byte and come out of it unchanged, and what it writes must be walked to its end.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use kafka_protocol::messages::RequestKind;
+use kafka_protocol::messages::{ApiKey, RequestKind};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::*;
+use super::generated::REQUESTS;
+use super::of;
+use super::reader::Malformed;
+use super::schema::{Field, Kind, RequestShape};
+use super::walk::Walk;
 use crate::{DecodeError, decode_request};
 
 /// Writes random values of a shape and remembers where the lengths are.
@@ -37,7 +41,7 @@ impl Generator {
         let present = fields.iter().filter(|field| field.is_in(version));
         let (plain, mut tagged): (Vec<&Field>, Vec<&Field>) = present.partition(|field| field.tag.is_none());
         for field in plain {
-            self.value(&field.kind);
+            self.field(field);
         }
         if !self.flexible {
             return;
@@ -48,9 +52,10 @@ impl Generator {
         for field in tagged {
             self.out.push(field.tag.unwrap() as u8);
             let start = self.out.len();
-            self.value(&field.kind);
-            let size = (self.out.len() - start) as u8;
-            self.out.insert(start, size);
+            self.field(field);
+            let size = self.out.len() - start;
+            assert!(size < 0x80, "needs a size of two bytes");
+            self.out.insert(start, size as u8);
             self.lengths.retain(|(position, _)| *position < start);
         }
         for tag in 0..unknown {
@@ -58,8 +63,18 @@ impl Generator {
         }
     }
 
-    fn value(&mut self, kind: &Kind) {
-        match *kind {
+    fn field(&mut self, field: &Field) {
+        if field.element_memory.is_none() {
+            return self.value(field);
+        }
+        // An empty array is the default of a tagged field, and defaults are not written.
+        let count = self.rng.random_range(usize::from(field.tag.is_some())..4);
+        self.length(count, 4);
+        (0..count).for_each(|_| self.value(field));
+    }
+
+    fn value(&mut self, field: &Field) {
+        match field.kind {
             // Booleans come out as 0 or 1.
             Kind::Fixed(1) => self.out.push(1),
             Kind::Fixed(size) => (0..size).for_each(|_| {
@@ -76,11 +91,11 @@ impl Generator {
                 self.length(length, 4);
                 self.out.extend(std::iter::repeat_n(0xfe, length));
             }
-            Kind::Struct(fields) => self.fields(fields),
-            Kind::Array { element, .. } => {
-                let count = self.rng.random_range(0..4);
-                self.length(count, 4);
-                (0..count).for_each(|_| self.value(element));
+            Kind::Structure => self.fields(field.fields),
+            Kind::NullableStructure if self.rng.random() => self.out.push(0xff),
+            Kind::NullableStructure => {
+                self.out.push(1);
+                self.fields(field.fields);
             }
         }
     }
@@ -97,20 +112,27 @@ impl Generator {
 }
 
 fn every_version() -> impl Iterator<Item = (&'static RequestShape, i16)> {
-    table::REQUESTS
-        .iter()
-        .flat_map(|shape| (shape.min_version..=shape.max_version).map(move |version| (shape, version)))
+    REQUESTS.iter().flat_map(|shape| (shape.min_version..=shape.max_version).map(move |version| (shape, version)))
 }
 
 #[test]
 fn keys_are_unique_and_in_order() {
-    assert!(table::REQUESTS.is_sorted_by(|a, b| a.key < b.key));
+    assert!(REQUESTS.is_sorted_by(|a, b| a.key < b.key));
+}
+
+#[test]
+fn every_api_of_the_message_crate_is_in_the_table() {
+    let keys: Vec<_> = REQUESTS.iter().map(|shape| shape.key).collect();
+    assert_eq!(keys, ApiKey::iter().map(|key| key as i16).collect::<Vec<_>>());
+    assert!(
+        REQUESTS.iter().all(|shape| of(shape.key).unwrap().key == shape.key && shape.has_version(shape.max_version))
+    );
 }
 
 #[test]
 fn flexible_versions_are_those_of_the_message_crate() {
     for (shape, version) in every_version() {
-        let key = kafka_protocol::messages::ApiKey::try_from(shape.key).unwrap();
+        let key = ApiKey::try_from(shape.key).unwrap();
         let flexible = key.request_header_version(version) == 2;
         assert_eq!(shape.is_flexible(version), flexible, "{key:?} v{version}");
     }
@@ -129,6 +151,31 @@ fn every_api_at_every_version_is_read_as_the_table_says() {
             request.encode(&mut again, version).unwrap();
             assert_eq!(again, body, "{name}: {request:?}");
         }
+    }
+}
+
+#[test]
+fn what_the_message_crate_writes_is_walked_to_its_end() {
+    for (shape, version) in every_version() {
+        let mut body = BytesMut::new();
+        (shape.write_default)(&mut body, version).unwrap();
+        assert_eq!(shape.check(version, &body), Ok(body.len()), "key {} v{version}", shape.key);
+        decode_request(shape.key, version, body.freeze()).unwrap();
+        default_elements_are_walked(shape.fields, version, shape.is_flexible(version));
+    }
+}
+
+/// The elements of arrays, in arrays too: their types are of the same structure as the table says.
+fn default_elements_are_walked(fields: &[Field], version: i16, flexible: bool) {
+    for field in fields.iter().filter(|field| field.is_in(version)) {
+        if let Some(write_default) = field.write_default {
+            let mut element = BytesMut::new();
+            write_default(&mut element, version).unwrap();
+            let mut walk = Walk::new(&element, version, flexible);
+            assert_eq!(walk.fields(field.fields), Ok(()), "{} v{version}", field.name);
+            assert_eq!(walk.remaining(), 0, "{} v{version}", field.name);
+        }
+        default_elements_are_walked(field.fields, version, flexible);
     }
 }
 
