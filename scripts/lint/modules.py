@@ -11,7 +11,7 @@ from pathlib import Path
 
 import rust
 
-_ITEM = re.compile(r"\b(?:fn|struct|enum|union|trait|type|const|static|macro_rules!)\s+(?:mut\s+)?(\w+)")
+_ITEM = re.compile(r"(?<!')\b(?:fn|struct|enum|union|trait|type|const|static|macro_rules!)\s+(?:mut\s+)?(\w+)")
 _INLINE = re.compile(r"\bmod\s+(\w+)\s*\{")
 _TEST_MOD = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\S*\s+)?mod\s+(\w+)\s*;")
 _USE = re.compile(r"\b(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);")

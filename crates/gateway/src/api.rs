@@ -11,6 +11,8 @@
 //! the same answer with this error everywhere, so that any failure has the shape of the request's
 //! own version.
 //!
+//! A handler of the **session** is the same, and its request is answered before the next one is read.
+//!
 //! A **two-phase** handler is
 //! `pub async fn accept(ctx: RequestContext, version: i16, request: XRequest) -> BoxFuture<'static, Reply>`:
 //! the read half of the connection awaits the call itself, so requests are accepted in the order of
@@ -22,7 +24,7 @@ mod group_fields;
 
 use futures::future::BoxFuture;
 use kafka_protocol::messages::{ApiKey, RequestKind, ResponseKind};
-use tracing::{debug, warn};
+use tracing::{debug, field, warn};
 use wire::ErrorCode;
 
 pub use self::entry::{Api, Kind, Reply};
@@ -73,6 +75,7 @@ macro_rules! apis {
             Reply::Respond(ResponseKind::$name(response))
         })
     };
+    (@Session $($request:tt)*) => { apis!(@OnePhase $($request)*) };
     (@TwoPhase $name:ident, $module:ident, $ctx:ident, $version:ident, $request:ident) => {
         $module::accept($ctx, $version, $request).await
     };
@@ -123,7 +126,7 @@ apis! {
     SyncGroup: sync_group, OnePhase, 0..=5, CoordinatorNotAvailable;
     DescribeGroups: describe_groups, OnePhase, 0..=6, CoordinatorNotAvailable;
     ListGroups: list_groups, OnePhase, 0..=5, CoordinatorNotAvailable;
-    ApiVersions: api_versions, OnePhase, 0..=4, RequestTimedOut;
+    ApiVersions: api_versions, Session, 0..=4, RequestTimedOut;
     // An admin call that may or may not have been carried out has timed out.
     CreateTopics: create_topics, OnePhase, 2..=7, RequestTimedOut;
     DeleteTopics: delete_topics, OnePhase, 1..=6, RequestTimedOut;
@@ -140,11 +143,13 @@ apis! {
 /// Logs a failed request. What passes by itself is the database's story, told once by the readiness
 /// check; a line per request would bury it.
 fn report(ctx: &RequestContext, code: ErrorCode, error: &ApiError) {
-    let client = ctx.client_id.as_deref().unwrap_or_default();
-    if code.is_retriable() || matches!(error, ApiError::Code(_)) {
-        debug!(peer = %ctx.peer, client, api = ctx.api.name, code = code.name(), %error, "request failed");
+    let (peer, client) = (ctx.session.peer, ctx.client_id.as_deref().unwrap_or_default());
+    let software = ctx.session.software().map(field::display);
+    let (api, is_retriable, code) = (ctx.api.name, code.is_retriable(), code.name());
+    if is_retriable || matches!(error, ApiError::Code(_)) {
+        debug!(%peer, client, software, api, code, %error, "request failed");
     } else {
-        warn!(peer = %ctx.peer, client, api = ctx.api.name, code = code.name(), %error, "request failed");
+        warn!(%peer, client, software, api, code, %error, "request failed");
     }
 }
 

@@ -240,7 +240,7 @@ async fn find_stuck_ahead(shared: Arc<Shared>) {
 
 /// Tells what will be tried again, unless that was to be expected or the gateway is not ready, which says more.
 fn failed(shared: &Shared, error: &StoreError, what: &str) {
-    if !error.is_retriable() && shared.readiness.reason().is_none() {
+    if !error.passes_by_itself() && shared.readiness.reason().is_none() {
         warn!(%error, "{what}; will try again");
     }
 }

@@ -4,7 +4,8 @@
 //! names that tools read on start. Nothing here can be changed while the gateway runs.
 
 use crate::{
-    config::{HostPort, ServerConfig},
+    config::ServerConfig,
+    session::Listener,
     topic_config::{self, ConfigType},
 };
 
@@ -20,7 +21,7 @@ pub(crate) struct BrokerConfig {
 }
 
 /// All of them, by name.
-pub(crate) fn all(config: &ServerConfig, advertised: &HostPort, defaults: &ServerConfig) -> Vec<BrokerConfig> {
+pub(crate) fn all(config: &ServerConfig, listener: &Listener, defaults: &ServerConfig) -> Vec<BrokerConfig> {
     use ConfigType::{Boolean, Int, List, Long, String};
     let mut list = Vec::new();
     let mut add = |name, kind, value: std::string::String, default: std::string::String, documentation: &str| {
@@ -58,10 +59,9 @@ pub(crate) fn all(config: &ServerConfig, advertised: &HostPort, defaults: &Serve
     option!("broker.id", Int, node_id, "Id of this broker, under its old name.");
     option!("num.partitions", Int, topics.num_partitions, "Partitions of a topic whose creator names no number.");
     option!("socket.request.max.bytes", Int, limits.max_request_bytes, "Bytes of one Produce request.");
-    let address = format!("PLAINTEXT://{advertised}");
-    add("advertised.listeners", List, address, std::string::String::new(), "Where clients connect to.");
-    let listen = format!("PLAINTEXT://{}", config.listen);
-    add("listeners", List, listen, format!("PLAINTEXT://{}", defaults.listen), "Address of the Kafka port.");
+    add("advertised.listeners", List, listener.to_string(), std::string::String::new(), "Where clients connect to.");
+    let address = |config: &ServerConfig| format!("{}://{}", listener.name, config.listen);
+    add("listeners", List, address(config), address(defaults), "Address of the Kafka port.");
     for (name, kind, value, documentation) in [
         ("default.replication.factor", Int, "1", "Replicas are those of Postgres; one is reported."),
         ("offsets.topic.replication.factor", Int, "1", "Committed offsets are in a table."),
@@ -84,14 +84,15 @@ pub(crate) fn all(config: &ServerConfig, advertised: &HostPort, defaults: &Serve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::config::{Config, HostPort};
 
     #[test]
     fn names_are_unique_and_what_tools_read_is_there() {
         let mut config = Config::defaults().server;
         config.topics.num_partitions = 7;
         let advertised = HostPort { host: "kafka".to_owned(), port: 9092 };
-        let all = all(&config, &advertised, &Config::defaults().server);
+        let listener = Listener { name: "PLAINTEXT", advertised };
+        let all = all(&config, &listener, &Config::defaults().server);
         assert!(all.windows(2).all(|pair| pair[0].name < pair[1].name));
         let find = |name: &str| all.iter().find(|entry| entry.name == name).unwrap_or_else(|| panic!("{name}"));
         assert!(find("num.partitions").is_set);

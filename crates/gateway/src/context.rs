@@ -1,20 +1,17 @@
 //! What a handler may see.
 
 use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use kafka_protocol::{messages::BrokerId, protocol::StrBytes};
-use store::{Leadership, Store, StoreError};
+use store::{Store, StoreError};
 use tokio_util::sync::CancellationToken;
 use wire::{ErrorCode, FrameLimits};
 
 use crate::{
     api::Api,
-    config::{HostPort, ServerConfig},
+    config::ServerConfig,
     coordinator::Coordinator,
     error::{ApiError, store_error_code},
     net::{
@@ -23,6 +20,7 @@ use crate::{
         shutdown::Shutdown,
     },
     readiness::Readiness,
+    session::Session,
     topics::LastList,
 };
 
@@ -36,8 +34,6 @@ pub struct Shared {
     pub shutdown: Shutdown,
     pub readiness: Readiness,
     pub clock: Clock,
-    /// Where clients reach this node.
-    pub(crate) advertised: HostPort,
     pub(crate) frame_limits: FrameLimits,
     pub(crate) budgets: Budgets,
     pub(crate) log_limit: LogLimit,
@@ -49,9 +45,9 @@ pub struct Shared {
 #[derive(Debug, Clone)]
 pub struct RequestContext {
     pub shared: Arc<Shared>,
-    /// What is asked.
+    pub(crate) session: Arc<Session>,
     pub api: &'static Api,
-    pub peer: SocketAddr,
+    /// Of this request's header: a client may send another one with each.
     pub client_id: Option<String>,
     /// Cancelled when the client is gone or the gateway drains: whoever waits answers at once with
     /// what there is.
@@ -72,45 +68,7 @@ impl RequestContext {
     }
 }
 
-/// A broker as clients are told about it. Metadata, FindCoordinator and DescribeCluster all take it
-/// from [`Shared::node`], so they can never disagree.
-#[derive(Debug, Clone)]
-pub struct Node {
-    pub id: BrokerId,
-    pub host: StrBytes,
-    pub port: i32,
-}
-
-impl From<&store::Node> for Node {
-    fn from(node: &store::Node) -> Self {
-        Self { id: BrokerId(node.node_id), host: StrBytes::from_string(node.host.clone()), port: node.port }
-    }
-}
-
-impl From<store::Node> for Node {
-    fn from(node: store::Node) -> Self {
-        Self::from(&node)
-    }
-}
-
 impl Shared {
-    /// This node under its advertised address.
-    pub fn node(&self) -> Node {
-        Node {
-            id: BrokerId(self.config.node_id),
-            host: StrBytes::from_string(self.advertised.host.clone()),
-            port: i32::from(self.advertised.port),
-        }
-    }
-
-    /// The gateways that lead, by node id, and this one whether it leads or not.
-    pub(crate) fn nodes(&self, leadership: Option<&Leadership>) -> Vec<Node> {
-        let leaders = leadership.into_iter().flat_map(|leadership| &leadership.leaders);
-        let mut nodes: BTreeMap<i32, Node> = leaders.map(|node| (node.node_id, Node::from(node))).collect();
-        nodes.insert(self.config.node_id, self.node());
-        nodes.into_values().collect()
-    }
-
     /// KIP-320: the leader epoch by which a request is judged that names these; −1 names none.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! What went wrong, as Kafka error codes. The only place that maps errors of the store and of
 //! record batches to codes.
 //!
-//! What passes by itself becomes the code on which clients of the request's API try again by themselves:
+//! What may pass later becomes the code on which clients of the request's API try again by themselves:
 //! `unavailable` of the list in `api.rs`.
 
 use groups::GroupError;
@@ -36,15 +36,10 @@ impl ApiError {
 /// The code for an error of the store, for a client of the API with this code for "try again".
 pub fn store_error_code(error: &StoreError, unavailable: ErrorCode) -> ErrorCode {
     match error {
-        StoreError::Unavailable(_)
-        | StoreError::Contended(_)
-        | StoreError::NoTimePartition(_)
-        // Another gateway, or a person with `migrate`, is expected to finish the schema.
-        | StoreError::SchemaNotReady(_) => unavailable,
+        // Also where a person must help first: nothing is wrong with the request.
+        error if error.is_retriable() => unavailable,
         StoreError::AlreadyExists(_) => ErrorCode::TopicAlreadyExists,
-        StoreError::Corrupt(_) | StoreError::Denied(_) | StoreError::InvalidConfig(_) | StoreError::Other(_) => {
-            ErrorCode::UnknownServerError
-        }
+        _ => ErrorCode::UnknownServerError,
     }
 }
 
@@ -75,7 +70,10 @@ pub fn append_error_code(error: &AppendError, unavailable: ErrorCode) -> ErrorCo
         AppendError::UnknownPartition => ErrorCode::UnknownTopicOrPartition,
         AppendError::OutOfOrderSequence => ErrorCode::OutOfOrderSequenceNumber,
         AppendError::StaleProducerEpoch => ErrorCode::InvalidProducerEpoch,
-        AppendError::Store(error) => store_error_code(error, unavailable),
+        AppendError::Store(error) => match **error {
+            StoreError::Refused(_) | StoreError::AlreadyExists(_) => ErrorCode::InvalidRecord,
+            _ => store_error_code(error, unavailable),
+        },
         AppendError::ShuttingDown => unavailable,
     }
 }
@@ -107,16 +105,30 @@ pub(crate) fn group_error_or_none(error: Option<GroupError>) -> ErrorCode {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
-    fn what_passes_by_itself_gets_the_code_of_the_api() {
-        let away: [fn(String) -> StoreError; 4] =
-            [StoreError::Unavailable, StoreError::Contended, StoreError::NoTimePartition, StoreError::SchemaNotReady];
+    fn what_may_pass_later_gets_the_code_of_the_api() {
+        let away: [fn(String) -> StoreError; 6] = [
+            StoreError::Unavailable,
+            StoreError::Contended,
+            StoreError::Internal,
+            StoreError::NoTimePartition,
+            StoreError::SchemaNotReady,
+            StoreError::Denied,
+        ];
         for error in away {
             let code = store_error_code(&error("away".to_owned()), ErrorCode::NotEnoughReplicas);
             assert_eq!(code, ErrorCode::NotEnoughReplicas);
         }
+    }
+
+    #[test]
+    fn a_record_that_the_owner_of_the_database_refuses_is_not_sent_again() {
+        let refused = AppendError::Store(Arc::new(StoreError::Refused("a trigger's words".to_owned())));
+        assert_eq!(append_error_code(&refused, ErrorCode::NotEnoughReplicas), ErrorCode::InvalidRecord);
     }
 
     #[test]
@@ -145,7 +157,7 @@ mod tests {
     #[test]
     fn errors_that_do_not_pass_are_not_retriable() {
         for error in [
-            StoreError::Denied(String::new()),
+            StoreError::Refused(String::new()),
             StoreError::InvalidConfig(String::new()),
             StoreError::Corrupt(String::new()),
             StoreError::Other(String::new()),

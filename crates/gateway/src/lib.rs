@@ -10,11 +10,13 @@ pub mod topic_config;
 
 mod acl;
 mod background;
+mod broker;
 mod broker_config;
 mod coordinator;
 mod http;
 mod net;
 mod readiness;
+mod session;
 mod topics;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
@@ -25,7 +27,7 @@ use tracing::{info, warn};
 use wire::FrameLimits;
 
 use crate::{
-    config::{Config, Contradiction, HostPort},
+    config::{Config, Contradiction, HostPort, ServerConfig},
     context::{Clock, Shared},
     coordinator::Coordinator,
     net::{
@@ -35,6 +37,7 @@ use crate::{
         shutdown::Shutdown,
     },
     readiness::Readiness,
+    session::Listener,
 };
 
 /// What the last write of records and the closing of connections may take at shutdown, after the
@@ -96,24 +99,8 @@ impl Gateway {
         let (kafka, kafka_addr) = kafka;
         let (http, http_addr) = http;
         let advertised = server.advertise.clone().unwrap_or_else(|| own_address(kafka_addr));
-        let shutdown = Shutdown::default();
-        let shared = Arc::new(Shared {
-            apis: api::APIS,
-            coordinator: Coordinator::new(&server, store.clone(), shutdown.clone(), &advertised),
-            advertised,
-            frame_limits: FrameLimits {
-                produce: server.limits.max_request_bytes as usize,
-                other: server.limits.max_other_request_bytes as usize,
-            },
-            budgets: Budgets::new(&server.limits),
-            config: server,
-            store,
-            clock,
-            shutdown,
-            readiness: Readiness::default(),
-            log_limit: Default::default(),
-            last_list: Default::default(),
-        });
+        let listener = Arc::new(Listener { name: "PLAINTEXT", advertised });
+        let shared = Arc::new(compose(server, store, clock, &listener));
         shared.shutdown.spawn(http::run(http, shared.clone()));
         let prepared = match first_look(&shared).await {
             Ok(prepared) => prepared,
@@ -130,8 +117,8 @@ impl Gateway {
             background::known_to_others(&shared).await;
         }
         let writers = shared.store.log.spawn_writers();
-        shared.shutdown.spawn(listener::run(kafka, shared.clone()));
-        info!(kafka = %kafka_addr, advertised = %shared.advertised, http = %http_addr, "serving");
+        shared.shutdown.spawn(listener::run(kafka, listener.clone(), shared.clone()));
+        info!(kafka = %kafka_addr, advertised = %listener.advertised, http = %http_addr, "serving");
         Ok(Handle { shared, kafka_addr, http_addr, writers })
     }
 }
@@ -173,6 +160,27 @@ impl Handle {
     }
 }
 
+/// What all requests share.
+fn compose(config: ServerConfig, store: Store, clock: Clock, listener: &Listener) -> Shared {
+    let shutdown = Shutdown::default();
+    Shared {
+        apis: api::APIS,
+        coordinator: Coordinator::new(&config, store.clone(), shutdown.clone(), &listener.advertised),
+        frame_limits: FrameLimits {
+            produce: config.limits.max_request_bytes as usize,
+            other: config.limits.max_other_request_bytes as usize,
+        },
+        budgets: Budgets::new(&config.limits),
+        config,
+        store,
+        clock,
+        shutdown,
+        readiness: Readiness::default(),
+        log_limit: Default::default(),
+        last_list: Default::default(),
+    }
+}
+
 async fn bind(option: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let failed = |error| StartError::Listen { option, address, error };
     let socket = listener::listen(address).map_err(failed)?;
@@ -192,7 +200,7 @@ async fn first_look(shared: &Shared) -> Result<bool, StartError> {
             shared.readiness.set(None);
             Ok(true)
         }
-        Err(error) if error.is_retriable() => {
+        Err(error) if error.passes_by_itself() => {
             warn!(reason = %error, "not ready; starting all the same");
             shared.readiness.set(Some(error.to_string()));
             Ok(false)

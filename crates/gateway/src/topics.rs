@@ -28,7 +28,12 @@ impl Refusal {
     }
 
     pub(crate) fn from_store(ctx: &RequestContext, error: &StoreError) -> Self {
-        Self::new(ctx.store_code(error), error.to_string())
+        // What the database's owner does not allow, as Kafka's `CreateTopicPolicy` would say it.
+        let code = match error {
+            StoreError::Refused(_) => ErrorCode::PolicyViolation,
+            _ => ctx.store_code(error),
+        };
+        Self::new(code, error.to_string())
     }
 }
 
@@ -100,6 +105,6 @@ pub(crate) async fn create(
         configs,
     };
     let topic = ctx.shared.store.catalog.create_topic(&new).await?;
-    info!(topic = %name, partitions = partition_count, peer = %ctx.peer, "topic created");
+    info!(topic = %name, partitions = partition_count, peer = %ctx.session.peer, principal = %ctx.session.principal, "topic created");
     Ok(topic)
 }

@@ -1,33 +1,46 @@
 //! What can go wrong in Postgres, told apart by what the caller can do about it. The only place
-//! that looks at SQLSTATEs.
+//! that looks at SQLSTATEs ([`sqlstate`]).
+
+mod sqlstate;
 
 use std::time::Duration;
 
 use rand::Rng;
+use sqlx::postgres::PgDatabaseError;
 
 /// A failed operation of the store.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// No usable connection, or it was lost: trying again later helps. If it was lost during a
-    /// commit, nobody knows whether the transaction took effect.
+    /// No usable connection, it was lost, or the server is in no state to work: trying again later
+    /// helps. If the connection was lost during a commit, nobody knows whether the transaction took
+    /// effect.
     #[error("Postgres is not available: {0}")]
     Unavailable(String),
     /// Lost against another transaction (deadlock, serialization, lock time-out): nothing was
     /// changed, trying again at once helps.
     #[error("contended in Postgres: {0}")]
     Contended(String),
-    /// Schema, tables or columns are missing, in words. Helped by `migrate`.
-    #[error("{0}")]
-    SchemaNotReady(String),
+    /// An internal error of Postgres, such as a catalog entry that another session changes in the
+    /// same moment, or whatever a pooler reports as one: trying again later mostly helps.
+    #[error("internal error of Postgres: {0}")]
+    Internal(String),
     /// No time partition of message takes a row of now: until the next maintenance.
     #[error("no time partition for the row: {0}")]
     NoTimePartition(String),
+    /// Schema, tables or columns are missing, in words. Helped by `migrate`.
+    #[error("{0}")]
+    SchemaNotReady(String),
+    /// The database user may not do this, or may not connect (any more): until somebody grants it or
+    /// sets the password right.
+    #[error("the database user is denied this: {0}")]
+    Denied(String),
+    /// What was to be written is not accepted: by a constraint or a trigger that the database's owner
+    /// has added, or because no column or index can hold it.
+    #[error("refused by Postgres: {0}")]
+    Refused(String),
     /// A row with this key is there already.
     #[error("already exists: {0}")]
     AlreadyExists(String),
-    /// The database user may not do this.
-    #[error("the database user lacks a privilege: {0}")]
-    Denied(String),
     /// A setting that cannot work.
     #[error("{0}")]
     InvalidConfig(String),
@@ -40,26 +53,23 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Would the same request succeed later without anybody doing anything?
+    /// May the same request succeed later? Then nothing is wrong with the request, only with the
+    /// server or the way it is set up, and clients are told to try again.
     #[must_use]
     pub fn is_retriable(&self) -> bool {
-        matches!(self, StoreError::Unavailable(_) | StoreError::Contended(_) | StoreError::NoTimePartition(_))
+        self.passes_by_itself() || matches!(self, StoreError::SchemaNotReady(_) | StoreError::Denied(_))
     }
 
-    /// The same error, saying where it happened.
-    pub(crate) fn in_context(self, place: &str) -> StoreError {
-        let add = |reason: String| format!("{place}: {reason}");
-        match self {
-            StoreError::Unavailable(reason) => StoreError::Unavailable(add(reason)),
-            StoreError::Contended(reason) => StoreError::Contended(add(reason)),
-            StoreError::SchemaNotReady(reason) => StoreError::SchemaNotReady(add(reason)),
-            StoreError::NoTimePartition(reason) => StoreError::NoTimePartition(add(reason)),
-            StoreError::AlreadyExists(reason) => StoreError::AlreadyExists(add(reason)),
-            StoreError::Denied(reason) => StoreError::Denied(add(reason)),
-            StoreError::InvalidConfig(reason) => StoreError::InvalidConfig(add(reason)),
-            StoreError::Corrupt(reason) => StoreError::Corrupt(add(reason)),
-            StoreError::Other(reason) => StoreError::Other(add(reason)),
-        }
+    /// Would the same request succeed later without anybody doing anything?
+    #[must_use]
+    pub fn passes_by_itself(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Unavailable(_)
+                | StoreError::Contended(_)
+                | StoreError::Internal(_)
+                | StoreError::NoTimePartition(_)
+        )
     }
 
     /// Was nothing changed, and would the same transaction succeed if it were repeated at once?
@@ -67,61 +77,53 @@ impl StoreError {
     pub fn is_contended(&self) -> bool {
         matches!(self, StoreError::Contended(_))
     }
+
+    /// May it lie in some of the rows that were to be written together, so that the others are
+    /// accepted without them?
+    pub(crate) fn may_lie_in_one_row(&self) -> bool {
+        !matches!(self, StoreError::Unavailable(_) | StoreError::NoTimePartition(_) | StoreError::InvalidConfig(_))
+    }
+
+    /// The same error, saying where it happened.
+    pub(crate) fn in_context(mut self, place: &str) -> StoreError {
+        let (StoreError::Unavailable(reason)
+        | StoreError::Contended(reason)
+        | StoreError::Internal(reason)
+        | StoreError::NoTimePartition(reason)
+        | StoreError::SchemaNotReady(reason)
+        | StoreError::Denied(reason)
+        | StoreError::Refused(reason)
+        | StoreError::AlreadyExists(reason)
+        | StoreError::InvalidConfig(reason)
+        | StoreError::Corrupt(reason)
+        | StoreError::Other(reason)) = &mut self;
+        reason.insert_str(0, &format!("{place}: "));
+        self
+    }
 }
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> StoreError {
         match &error {
             sqlx::Error::Database(database) => {
+                let postgres = database.try_downcast_ref::<PgDatabaseError>();
                 let code = database.code().unwrap_or_default();
-                from_sqlstate(&code, format!("{} (SQLSTATE {code})", database.message()))
+                let routine = postgres.and_then(PgDatabaseError::routine).unwrap_or_default();
+                sqlstate::kind(&code, routine)(format!("{} (SQLSTATE {code})", database.message()))
             }
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
             | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
+            // Of a pooler that has changed the session.
+            | sqlx::Error::BeginFailed
             // A connection that ended in the middle of a message.
             | sqlx::Error::Protocol(_) => StoreError::Unavailable(error.to_string()),
             sqlx::Error::Configuration(_) => StoreError::InvalidConfig(error.to_string()),
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => StoreError::Corrupt(error.to_string()),
             _ => StoreError::Other(error.to_string()),
         }
-    }
-}
-
-/// <https://www.postgresql.org/docs/current/errcodes-appendix.html>
-fn from_sqlstate(code: &str, message: String) -> StoreError {
-    match code {
-        // serialization_failure, deadlock_detected, lock_not_available; foreign_key_violation: a
-        // statement joins what its rows refer to, so that was deleted in the same moment
-        "40001" | "40P01" | "55P03" | "23503" => StoreError::Contended(message),
-        // read_only_sql_transaction: a demoted primary (B027)
-        "25006"
-        // query_canceled (statement_timeout), admin_shutdown, crash_shutdown, cannot_connect_now
-        | "57014" | "57P01" | "57P02" | "57P03"
-        // idle_in_transaction_session_timeout, transaction_timeout
-        | "25P03" | "25P04"
-        => StoreError::Unavailable(message),
-        // Prepared statement unknown or there already: a pooler changed the session (B053)
-        "26000" | "42P05" => StoreError::Unavailable(format!(
-            "{message}; a pooler in transaction mode must keep track of prepared statements \
-             (PgBouncer 1.21 or later with max_prepared_statements above 0)"
-        )),
-        // invalid_schema_name, undefined_table, undefined_column, undefined_function
-        "3F000" | "42P01" | "42703" | "42883" => StoreError::SchemaNotReady(message),
-        // check_violation is also what a row without a partition is
-        "23514" if message.starts_with("no partition of relation") => {
-            StoreError::NoTimePartition(message)
-        }
-        "23505" => StoreError::AlreadyExists(message),
-        // insufficient_privilege, invalid_authorization_specification, invalid_password,
-        // invalid_catalog_name
-        "42501" | "28000" | "28P01" | "3D000" => StoreError::Denied(message),
-        // data_corrupted, index_corrupted
-        "XX001" | "XX002" => StoreError::Corrupt(message),
-        // connection_exception; insufficient_resources (53300 too_many_connections, disk, memory)
-        _ if code.starts_with("08") || code.starts_with("53") => StoreError::Unavailable(message),
-        _ => StoreError::Other(message),
     }
 }
 
@@ -152,22 +154,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sqlstates_are_told_apart_by_what_the_caller_can_do() {
-        let kind = |code: &str| from_sqlstate(code, "no partition of relation \"m\"".to_owned());
-        for code in ["25006", "57P01", "57P03", "53300", "08006", "57014"] {
-            assert!(matches!(kind(code), StoreError::Unavailable(_)), "{code}");
-        }
-        for code in ["40P01", "40001", "55P03"] {
-            assert!(matches!(kind(code), StoreError::Contended(_)), "{code}");
-        }
-        for code in ["3F000", "42P01", "42703"] {
-            assert!(matches!(kind(code), StoreError::SchemaNotReady(_)), "{code}");
-        }
-        assert!(matches!(kind("23514"), StoreError::NoTimePartition(_)));
-        let other = from_sqlstate("23514", "new row violates check".to_owned());
-        assert!(matches!(other, StoreError::Other(_)) && !other.is_retriable());
-        assert!(matches!(kind("23505"), StoreError::AlreadyExists(_)));
-        assert!(matches!(kind("42501"), StoreError::Denied(_)));
+    fn the_place_is_told_with_the_reason() {
+        let error = StoreError::Denied("no".to_owned()).in_context("V001");
+        assert_eq!(error.to_string(), "the database user is denied this: V001: no");
     }
 
     #[test]

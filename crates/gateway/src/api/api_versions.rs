@@ -24,6 +24,9 @@ pub async fn handle(
     if version >= 3 && !named.iter().all(|text| is_software_name(text)) {
         return Ok(error_response(version, request, ErrorCode::InvalidRequest));
     }
+    if version >= 3 {
+        ctx.session.set_software(&request.client_software_name, &request.client_software_version);
+    }
     Ok(ApiVersionsResponse::default().with_api_keys(ctx.shared.apis.iter().map(entry).collect()))
 }
 

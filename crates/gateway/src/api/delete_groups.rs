@@ -20,7 +20,7 @@ pub async fn handle(
     for group_id in &request.groups_names {
         let code = match ctx.shared.coordinator.delete(group_id).await {
             Ok(()) => {
-                info!(group = group_id.as_str(), peer = %ctx.peer, "group deleted");
+                info!(group = group_id.as_str(), peer = %ctx.session.peer, principal = %ctx.session.principal, "group deleted");
                 ErrorCode::None
             }
             Err(error) => ctx.code(&error),

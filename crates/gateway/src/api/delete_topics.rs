@@ -92,7 +92,7 @@ async fn delete(ctx: &RequestContext, topic: Arc<Topic>) -> Result<Arc<Topic>, E
     if !ctx.shared.store.delete_topic(&topic.name).await.map_err(|error| ctx.store_code(&error))? {
         return Err(ErrorCode::UnknownTopicOrPartition);
     }
-    info!(topic = topic.name, peer = %ctx.peer, "topic deleted");
+    info!(topic = topic.name, peer = %ctx.session.peer, principal = %ctx.session.principal, "topic deleted");
     Ok(topic)
 }
 

@@ -10,7 +10,7 @@ use kafka_protocol::{
 };
 use wire::ErrorCode;
 
-use crate::{acl, context::RequestContext, error::ApiError};
+use crate::{acl, broker, context::RequestContext, error::ApiError};
 
 const BROKERS: i8 = 1;
 const CONTROLLERS: i8 = 2;
@@ -26,14 +26,13 @@ pub async fn handle(
         _ => return Ok(error_response(version, request, ErrorCode::UnsupportedEndpointType)),
     }
     let cluster_id = ctx.shared.store.cluster.cluster_id().await?;
-    let node = ctx.shared.node();
-    let brokers =
-        ctx.shared.nodes(ctx.shared.store.cluster.leadership().as_deref()).into_iter().map(|node| {
-            DescribeClusterBroker::default().with_broker_id(node.id).with_host(node.host).with_port(node.port)
-        });
+    let leadership = ctx.shared.store.cluster.leadership();
+    let brokers = broker::all(ctx, leadership.as_deref()).into_iter().map(|broker| {
+        DescribeClusterBroker::default().with_broker_id(broker.id).with_host(broker.host).with_port(broker.port)
+    });
     Ok(DescribeClusterResponse::default()
         .with_cluster_id(StrBytes::from_string(cluster_id))
-        .with_controller_id(node.id)
+        .with_controller_id(broker::own(ctx).id)
         .with_brokers(brokers.collect())
         .with_cluster_authorized_operations(acl::cluster_operations(request.include_cluster_authorized_operations)))
 }

@@ -148,7 +148,7 @@ fn broker_entries(ctx: &RequestContext, name: &str) -> Result<Vec<Entry>, Refusa
         let message = format!("unexpected broker id, expected {} or empty, but got {name}", shared.config.node_id);
         return Err((ErrorCode::InvalidRequest, message));
     }
-    let all = broker_config::all(&shared.config, &shared.advertised, &Config::defaults().server);
+    let all = broker_config::all(&shared.config, &ctx.session.listener, &Config::defaults().server);
     Ok(all.into_iter().map(broker_entry).collect())
 }
 

@@ -20,11 +20,15 @@ pub struct Api {
     pub unavailable: ErrorCode,
 }
 
-/// When a request of an API starts.
+/// When the requests of an API start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// When all earlier requests of its connection have been answered.
     OnePhase,
+    /// It is accepted as it arrives, and answered in its turn.
     TwoPhase,
+    /// As `OnePhase`, and it may change the session: no later request is read before it is answered.
+    Session,
 }
 
 /// What becomes of a request.

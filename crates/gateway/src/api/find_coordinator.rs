@@ -12,7 +12,8 @@ use kafka_protocol::{
 use wire::ErrorCode;
 
 use crate::{
-    context::{Node, RequestContext},
+    broker::{self, Broker},
+    context::RequestContext,
     error::ApiError,
 };
 
@@ -75,11 +76,11 @@ fn check_type(version: i16, key_type: i8) -> Result<(), ErrorCode> {
     }
 }
 
-fn coordinator(ctx: &RequestContext, key_type: i8, key: &str) -> Result<Node, ErrorCode> {
+fn coordinator(ctx: &RequestContext, key_type: i8, key: &str) -> Result<Broker, ErrorCode> {
     check_key(key_type, key)?;
     match key_type {
-        GROUP => ctx.shared.coordinator.owner_of(key).map(Node::from),
-        _ => Ok(ctx.shared.node()),
+        GROUP => ctx.shared.coordinator.owner_of(key).map(|node| Broker::from(&node)),
+        _ => Ok(broker::own(ctx)),
     }
 }
 

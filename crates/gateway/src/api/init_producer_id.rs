@@ -11,7 +11,7 @@
 //! (Kafka: `TransactionCoordinator.handleInitProducerId`, `KafkaApis.handleInitProducerIdRequest`).
 
 use kafka_protocol::messages::{InitProducerIdRequest, InitProducerIdResponse, ProducerId};
-use tracing::warn;
+use tracing::{field, warn};
 use wire::ErrorCode;
 
 use crate::{context::RequestContext, error::ApiError};
@@ -45,10 +45,11 @@ fn refuse_transactional(ctx: &RequestContext, id: &str) -> ErrorCode {
     if id.is_empty() {
         return ErrorCode::InvalidRequest;
     }
-    if ctx.shared.log_limit.allows(ctx.peer.ip()) {
+    if ctx.shared.log_limit.allows(ctx.session.peer.ip()) {
         warn!(
-            peer = %ctx.peer,
+            peer = %ctx.session.peer,
             client = ctx.client_id.as_deref().unwrap_or_default(),
+            software = ctx.session.software().map(field::display),
             "refused a transactional producer: transactions are not supported yet; unset transactional.id"
         );
     }

@@ -42,7 +42,7 @@ pub async fn handle(
         instance_id: optional(&request.group_instance_id),
         client_id: ctx.client_id.clone().unwrap_or_default(),
         // As Java's InetAddress prints it: Apache Kafka shows "/127.0.0.1".
-        client_host: format!("/{}", ctx.peer.ip()),
+        client_host: format!("/{}", ctx.session.peer.ip()),
         session_timeout_ms: request.session_timeout_ms,
         rebalance_timeout_ms: request.rebalance_timeout_ms,
         protocol_type: request.protocol_type.to_string(),

@@ -30,7 +30,7 @@ use kafka_protocol::{
 use store::{Leadership, StoreError, Topic};
 use wire::ErrorCode;
 
-use crate::{acl, context::RequestContext, error::ApiError, topics};
+use crate::{acl, broker, context::RequestContext, error::ApiError, topics};
 
 /// First version whose topics may be asked for by id, and have no name then.
 const BY_ID: i16 = 12;
@@ -54,15 +54,13 @@ pub async fn handle(
         }
         Some(wanted) => describe(ctx, version, request, wanted, leadership.as_deref()).await,
     };
-    let node = ctx.shared.node();
-    let brokers =
-        ctx.shared.nodes(leadership.as_deref()).into_iter().map(|node| {
-            MetadataResponseBroker::default().with_node_id(node.id).with_host(node.host).with_port(node.port)
-        });
+    let brokers = broker::all(ctx, leadership.as_deref()).into_iter().map(|broker| {
+        MetadataResponseBroker::default().with_node_id(broker.id).with_host(broker.host).with_port(broker.port)
+    });
     Ok(MetadataResponse::default()
         .with_brokers(brokers.collect())
         .with_cluster_id(cluster_id(ctx).await)
-        .with_controller_id(node.id)
+        .with_controller_id(broker::own(ctx).id)
         .with_topics(topics)
         .with_cluster_authorized_operations(acl::cluster_operations(request.include_cluster_authorized_operations)))
 }

@@ -13,6 +13,10 @@
 //! - A partition that is named twice gets both batches and two answers. Kafka forgets the first.
 //! - An error has no log start offset (-1), and the repeat of a batch no append time of its own:
 //!   Kafka gives the batch's last timestamp there.
+//! - A batch that Postgres does not accept, because a trigger or a constraint of the database's owner
+//!   refuses a record, gets INVALID_RECORD (87) with Postgres' words in `error_message`: no client sends
+//!   it again, and idempotent ones go on behind it with a new epoch. Batches of other partitions and
+//!   other producers are stored all the same.
 //! - `record_errors` names the first 100 records, so that an answer stays smaller than its request.
 //!
 //! Rules: `KafkaApis.handleProduceRequest`, `ProduceRequest.validateRecords`, `LogValidator`.
@@ -28,7 +32,7 @@ use kafka_protocol::{
     },
     protocol::StrBytes,
 };
-use store::{Append, AppendReply, PartitionKey, Topic, TopicConfig};
+use store::{Append, AppendError, AppendReply, PartitionKey, Topic, TopicConfig};
 use wire::{
     ErrorCode,
     batch::{BatchError, Compression, ProduceLimits, ProducedBatch, Record},
@@ -220,10 +224,17 @@ async fn stored(index: i32, reply: AppendReply, unavailable: ErrorCode) -> Parti
             .with_base_offset(appended.base_offset)
             .with_log_append_time_ms(appended.log_append_time.unwrap_or(-1))
             .with_log_start_offset(appended.log_start_offset),
-        Ok(Err(error)) => failed(index, &append_error_code(&error, unavailable).into()),
+        Ok(Err(error)) => failed(index, &not_stored(&error, unavailable)),
         // The writer has gone; it is unknown whether the batch is stored.
         Err(_) => failed(index, &unavailable.into()),
     }
+}
+
+fn not_stored(error: &AppendError, unavailable: ErrorCode) -> Failure {
+    let code = append_error_code(error, unavailable);
+    // Of Postgres' words only those that tell the producer what is wrong with its records.
+    let message = (code == ErrorCode::InvalidRecord).then(|| error.to_string());
+    Failure { code, message, records: Vec::new() }
 }
 
 fn failed(index: i32, failure: &Failure) -> PartitionProduceResponse {

@@ -14,8 +14,11 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::connection;
-use crate::context::Shared;
+use super::{connection, keep_alive};
+use crate::{
+    context::Shared,
+    session::{Listener, Session},
+};
 
 /// Pause after a failed accept (no free file descriptor, mostly): long enough not to spin, short
 /// enough not to be noticed.
@@ -38,9 +41,10 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Runs until the gateway drains. The socket closes with it, so that clients are refused at once
 /// and look for another broker.
-pub(crate) async fn run(listener: TcpListener, shared: Arc<Shared>) {
+pub(crate) async fn run(socket: TcpListener, listener: Arc<Listener>, shared: Arc<Shared>) {
     let mut accepting = Accepting {
         permits: Arc::new(Semaphore::new(shared.config.limits.max_connections as usize)),
+        listener,
         shared,
         last_report: None,
         refused: 0,
@@ -48,7 +52,7 @@ pub(crate) async fn run(listener: TcpListener, shared: Arc<Shared>) {
     let shutdown = accepting.shared.shutdown.clone();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = socket.accept() => accepted,
             () = shutdown.draining() => return,
         };
         match accepted {
@@ -65,6 +69,7 @@ pub(crate) async fn run(listener: TcpListener, shared: Arc<Shared>) {
 
 struct Accepting {
     permits: Arc<Semaphore>,
+    listener: Arc<Listener>,
     shared: Arc<Shared>,
     last_report: Option<Instant>,
     /// Since the last report.
@@ -83,10 +88,15 @@ impl Accepting {
             self.refuse(peer);
             return;
         };
-        debug!(%peer, "connected");
-        let shared = self.shared.clone();
+        // Answers are small and awaited: they must not wait for the next one to fill a segment.
+        if stream.set_nodelay(true).and_then(|()| keep_alive::set(&stream)).is_err() {
+            return; // gone by now
+        }
+        debug!(%peer, listener = self.listener.name, "connected");
+        let (session, shared) = (Session::new(peer, self.listener.clone()), self.shared.clone());
         self.shared.shutdown.spawn(async move {
-            connection::serve(stream, peer, shared).await;
+            let (input, output) = stream.into_split();
+            connection::serve(input, output, session, shared).await;
             drop(permit);
             debug!(%peer, "disconnected");
         });

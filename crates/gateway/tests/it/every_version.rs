@@ -92,6 +92,11 @@ async fn errors_have_the_shape_of_the_requests_version() {
     // What was seen of topics is believed for a second.
     tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
 
+    everything_is_retriable(&gateway).await;
+}
+
+/// While Postgres serves nobody.
+pub(crate) async fn everything_is_retriable(gateway: &TestGateway) {
     let mut client = gateway.client().await;
     for api in APIS {
         // From memory: waiting members wait for Postgres, and one that is unknown is so without it.

@@ -33,6 +33,10 @@ const DISTRUST: Duration = Duration::from_secs(30);
 /// A gateway that fell off the network in a transaction holds partition locks until then.
 const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(30);
 
+/// A server that has refused the password all this time is not asked again at once: it may lock the
+/// account after so many attempts.
+const DENIED: Duration = Duration::from_millis(250);
+
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
@@ -151,12 +155,17 @@ impl Pool {
         Ok(())
     }
 
-    /// A pool whose connections are merely all in use keeps its gate open.
+    /// A pool whose connections are merely all in use keeps its gate open, and so does one that is
+    /// denied another connection while those that it has are of use.
     fn shut_gate(&self, error: StoreError) -> StoreError {
         let mut gate = self.lock_gate();
         let now = Instant::now();
-        let served_lately = now - gate.last_success < self.acquire_timeout;
-        if matches!(error, StoreError::Unavailable(_)) && !served_lately && now >= gate.shut_until {
+        let lately = match error {
+            StoreError::Denied(_) => DENIED,
+            _ => self.acquire_timeout,
+        };
+        let served_lately = now - gate.last_success < lately;
+        if error.is_retriable() && !served_lately && now >= gate.shut_until {
             gate.reason = error.to_string();
             gate.shut_until = now + gate.backoff.next_delay();
         }

@@ -116,10 +116,10 @@ impl Schema {
                     tracing::info!(partition = %name, "time partition made");
                     created.push(name);
                 }
-                // Only a default partition, which others made, can say so: it holds rows of this
-                // range. They stay where they are; other ranges do not suffer for it.
-                Err(StoreError::Other(reason)) if reason.contains("SQLSTATE 23514") => {
-                    tracing::warn!(partition = %name, %reason, "left to the default partition");
+                // Mostly a default partition, which others made: it holds rows of this range. They stay
+                // where they are; other ranges do not suffer for it.
+                Err(StoreError::Refused(reason)) => {
+                    tracing::warn!(partition = %name, %reason, "time partition not made");
                     given_up.push(range);
                 }
                 // Most likely another gateway was first.

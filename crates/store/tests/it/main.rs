@@ -16,6 +16,7 @@ mod pool;
 mod producers;
 mod read;
 mod records;
+mod refused;
 mod registrations;
 mod slots;
 mod tail;

@@ -65,6 +65,13 @@ pub struct Log {
 
 impl Log {
     pub async fn create(database: &TestDatabase, partitions: i32) -> Self {
+        let mut log = Self::without_writers(database, partitions).await;
+        log.writers = log.store.log.spawn_writers();
+        log
+    }
+
+    /// What is queued stays so.
+    pub async fn without_writers(database: &TestDatabase, partitions: i32) -> Self {
         let store = database.store().clone();
         let new = NewTopic {
             name: "log".to_owned(),
@@ -73,8 +80,7 @@ impl Log {
             configs: Default::default(),
         };
         let topic = store.catalog.create_topic(&new).await.unwrap();
-        let writers = store.log.spawn_writers();
-        Self { store, name: new.name, topic_id: topic.id, log_append_time: false, writers }
+        Self { store, name: new.name, topic_id: topic.id, log_append_time: false, writers: JoinSet::new() }
     }
 
     /// The same topic through a store of its own, which remembers nothing.

@@ -55,7 +55,16 @@ impl PartitionMemory {
 pub(crate) struct Work {
     pub(crate) partition: PartitionKey,
     pub(crate) pending: VecDeque<Pending>,
+    /// What follows when `pending` is answered.
+    pub(crate) later: VecDeque<Pending>,
     pub(crate) memory: PartitionMemory,
+}
+
+impl Work {
+    /// Makes all of it pending.
+    pub(crate) fn join(&mut self) {
+        self.pending.append(&mut self.later);
+    }
 }
 
 #[derive(Default)]
@@ -65,6 +74,14 @@ struct Queue {
     with_writer: bool,
     /// Its lock was not free as a second one of a transaction: let it be the first next time.
     contended: bool,
+}
+
+impl Queue {
+    /// Takes what is pending, which is not to be written.
+    fn refuse(&mut self) -> VecDeque<Pending> {
+        self.pending.iter().for_each(|pending| self.memory.producers.refused(&pending.append.batch.header));
+        std::mem::take(&mut self.pending)
+    }
 }
 
 #[derive(Default)]
@@ -188,7 +205,7 @@ impl Batcher {
         let ready = std::mem::take(&mut state.ready);
         let pending: Vec<Pending> = ready
             .into_iter()
-            .filter_map(|partition| state.queues.get_mut(&partition).map(|queue| std::mem::take(&mut queue.pending)))
+            .filter_map(|partition| state.queues.get_mut(&partition).map(Queue::refuse))
             .flatten()
             .collect();
         state.bytes -= pending.iter().map(Pending::bytes).sum::<usize>();
@@ -246,7 +263,8 @@ impl State {
             }
             queue.with_writer = true;
             let alone = std::mem::take(&mut queue.contended);
-            taken.push(Work { partition, pending, memory: std::mem::take(&mut queue.memory) });
+            let memory = std::mem::take(&mut queue.memory);
+            taken.push(Work { partition, pending, later: VecDeque::new(), memory });
             if alone {
                 break;
             }

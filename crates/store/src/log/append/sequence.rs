@@ -32,7 +32,26 @@ impl StoredBatch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProducerEntry {
     pub(crate) epoch: i16,
-    pub(crate) batches: VecDeque<StoredBatch>,
+    next_sequence: i32,
+    batches: VecDeque<StoredBatch>,
+}
+
+impl ProducerEntry {
+    pub(crate) fn new(epoch: i16, newest: StoredBatch) -> Self {
+        Self { epoch, next_sequence: advance(newest.last_sequence(), 1), batches: VecDeque::from([newest]) }
+    }
+
+    pub(crate) fn push_older(&mut self, stored: StoredBatch) {
+        self.batches.push_front(stored);
+    }
+
+    fn push(&mut self, stored: StoredBatch) {
+        if self.batches.len() == BATCHES_TO_RETAIN {
+            self.batches.pop_front();
+        }
+        self.next_sequence = advance(stored.last_sequence(), 1);
+        self.batches.push_back(stored);
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -49,6 +68,10 @@ pub(crate) enum SequenceVerdict {
 #[derive(Debug, Default)]
 pub(crate) struct Producers {
     entries: HashMap<i64, Option<ProducerEntry>>,
+    /// Epoch and base sequence of a producer's batch that was refused. While the table has no batch of
+    /// the producer, that one must come first: what was sent behind it would pass for a beginning, and
+    /// a repeat of it would then be out of order.
+    refused: HashMap<i64, (i16, i32)>,
 }
 
 impl Producers {
@@ -58,7 +81,23 @@ impl Producers {
 
     /// Takes what the message table says of a producer; `None` if it has no batch there.
     pub(crate) fn learn(&mut self, producer_id: i64, entry: Option<ProducerEntry>) {
-        self.entries.insert(producer_id, entry);
+        let awaited = || {
+            let (epoch, next_sequence) = *self.refused.get(&producer_id)?;
+            Some(ProducerEntry { epoch, next_sequence, batches: VecDeque::new() })
+        };
+        self.entries.insert(producer_id, entry.or_else(awaited));
+    }
+
+    /// A batch is not stored. Call it for those of one producer in their order.
+    pub(crate) fn refused(&mut self, batch: &BatchHeader) {
+        if batch.producer_id < 0 {
+            return;
+        }
+        let first = (batch.producer_epoch, batch.base_sequence);
+        let known = self.refused.entry(batch.producer_id).or_insert(first);
+        if known.0 < batch.producer_epoch {
+            *known = first;
+        }
     }
 
     /// Bounds memory. Not to be called while a transaction is open: what it has not committed yet
@@ -66,6 +105,9 @@ impl Producers {
     pub(crate) fn trim(&mut self) {
         if self.entries.len() > PRODUCERS_TO_RETAIN {
             self.entries.clear();
+        }
+        if self.refused.len() > PRODUCERS_TO_RETAIN {
+            self.refused.clear();
         }
     }
 
@@ -92,22 +134,18 @@ impl Producers {
         if let Some(stored) = repeat {
             return SequenceVerdict::Duplicate(*stored);
         }
-        match entry.batches.back() {
-            Some(last) if batch.base_sequence != advance(last.last_sequence(), 1) => SequenceVerdict::OutOfOrder,
-            _ => SequenceVerdict::Append,
+        match batch.base_sequence == entry.next_sequence {
+            true => SequenceVerdict::Append,
+            false => SequenceVerdict::OutOfOrder,
         }
     }
 
     pub(crate) fn record(&mut self, batch: &BatchHeader, stored: StoredBatch) {
+        self.refused.remove(&batch.producer_id);
         let entry = self.entries.entry(batch.producer_id).or_default();
         match entry {
-            Some(known) if known.epoch == batch.producer_epoch => {
-                if known.batches.len() == BATCHES_TO_RETAIN {
-                    known.batches.pop_front();
-                }
-                known.batches.push_back(stored);
-            }
-            _ => *entry = Some(ProducerEntry { epoch: batch.producer_epoch, batches: VecDeque::from([stored]) }),
+            Some(known) if known.epoch == batch.producer_epoch => known.push(stored),
+            _ => *entry = Some(ProducerEntry::new(batch.producer_epoch, stored)),
         }
     }
 }
@@ -173,6 +211,23 @@ mod tests {
             let verdict = with_batches(&batches).check(&header(epoch, sequence, count));
             assert_eq!(verdict, expected, "{batches:?} then epoch {epoch} sequence {sequence} count {count}");
         }
+    }
+
+    #[test]
+    fn behind_a_refused_batch_comes_that_batch_or_a_new_epoch() {
+        use SequenceVerdict::*;
+        let mut producers = Producers::default();
+        for (epoch, sequence) in [(3, 0), (3, 10), (4, 0), (4, 5)] {
+            producers.refused(&header(epoch, sequence, 5));
+        }
+        for (epoch, sequence, verdict) in [(4, 5, OutOfOrder), (5, 1, OutOfOrder), (4, 0, Append), (5, 0, Append)] {
+            producers.forget_all();
+            producers.learn(7, None);
+            assert_eq!(producers.check(&header(epoch, sequence, 5)), verdict, "epoch {epoch} sequence {sequence}");
+        }
+        let stored = StoredBatch { base_sequence: 20, record_count: 1, base_offset: 0, append_time: 0 };
+        producers.learn(7, Some(ProducerEntry::new(4, stored)));
+        assert_eq!(producers.check(&header(4, 21, 5)), Append, "what the table says counts");
     }
 
     #[test]

@@ -266,16 +266,17 @@ async fn stored_batches(
     for row in rows {
         let (last_seq, epoch): (i64, i16) = (row.try_get(0)?, row.try_get(1)?);
         let record_count: i32 = row.try_get(3)?;
-        let known = entry.get_or_insert_with(|| ProducerEntry { epoch, batches: Default::default() });
-        if known.epoch != epoch {
-            break;
-        }
-        known.batches.push_front(StoredBatch {
+        let stored = StoredBatch {
             base_sequence: row.try_get(2)?,
             record_count,
             base_offset: last_seq - i64::from(record_count),
             append_time: row.try_get(4)?,
-        });
+        };
+        match &mut entry {
+            None => entry = Some(ProducerEntry::new(epoch, stored)),
+            Some(newer) if newer.epoch == epoch => newer.push_older(stored),
+            Some(_) => break,
+        }
     }
     Ok(entry)
 }

@@ -44,39 +44,59 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes `work` and answers every batch of it, or gives back what has to wait.
+    /// Writes `work` and answers every batch of it, or gives back what has to wait. What Postgres does
+    /// not accept is halved and tried again, until the batches at fault are alone.
     async fn write(&mut self, mut work: Vec<Work>) {
         work.sort_by_key(|item| item.partition);
-        let limit = self.log.db.config().append.append_timeout;
-        for round in 0.. {
-            let mut connection = match self.connect().await {
-                Ok(connection) => connection,
-                Err(error) => return self.refuse(work, &Arc::new(error)),
+        let mut parts = vec![work];
+        while let Some(mut part) = parts.pop() {
+            let unfinished = match self.store(&mut part).await {
+                Ok(placed) => self.answer(part, placed),
+                Err(error) if !error.may_lie_in_one_row() => {
+                    part.extend(parts.drain(..).flatten());
+                    part.iter_mut().for_each(Work::join);
+                    self.refuse(part, error)
+                }
+                Err(error) if part.iter().map(|item| item.pending.len()).sum::<usize>() == 1 => {
+                    self.refuse(part, error)
+                }
+                Err(_) => {
+                    parts.extend(halves(part));
+                    continue;
+                }
             };
+            if !unfinished.is_empty() {
+                parts.push(unfinished);
+            }
+        }
+    }
+
+    /// One transaction, repeated while others are in its way.
+    async fn store(&mut self, work: &mut [Work]) -> Result<Vec<Option<Placed>>, StoreError> {
+        let limit = self.log.db.config().append.append_timeout;
+        let mut round = 0;
+        loop {
+            let mut connection = self.connect().await?;
             let written = async {
-                match insert(&self.log, &mut connection, &mut work).await? {
+                match insert(&self.log, &mut connection, work).await? {
                     Some(placed) => Ok(placed),
-                    None => transaction(&self.log, &mut connection, &mut work).await,
+                    None => transaction(&self.log, &mut connection, work).await,
                 }
             };
             let outcome = timeout(limit, written).await;
-            match outcome.unwrap_or_else(|_| Err(StoreError::Unavailable("the append timed out".into()))) {
-                Ok(placed) => {
-                    self.connection = Some((connection, Instant::now()));
-                    return self.answer(work, placed);
-                }
-                Err(error) if error.is_contended() && round < MAX_CONTENDED_ROUNDS => {
-                    self.connection = Some((connection, Instant::now()));
-                    forget(&mut work);
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "append failed; its producers are told to try again");
-                    // The state of the session is unknown, so it is closed and not given back.
-                    drop(connection.detach());
-                    forget(&mut work);
-                    return self.refuse(work, &Arc::new(error));
-                }
+            let outcome = outcome.unwrap_or_else(|_| Err(StoreError::Unavailable("the append timed out".into())));
+            if outcome.as_ref().err().is_none_or(StoreError::may_lie_in_one_row) {
+                self.connection = Some((connection, Instant::now()));
+            } else {
+                // The state of the session is unknown, so it is closed and not given back.
+                drop(connection.detach());
             }
+            let Err(error) = outcome else { return outcome };
+            work.iter_mut().for_each(|item| item.memory.forget());
+            if !error.is_contended() || round == MAX_CONTENDED_ROUNDS {
+                return Err(error);
+            }
+            round += 1;
         }
     }
 
@@ -99,7 +119,12 @@ impl Writer {
                 if self.backoff.is_none() {
                     tracing::warn!(%error, "a writer has no connection to Postgres");
                 }
-                let shared = Arc::new(StoreError::Unavailable(error.to_string()));
+                // Whatever it is, it does not lie in what was to be written.
+                let error = match error {
+                    StoreError::Unavailable(_) => error,
+                    other => StoreError::Unavailable(other.to_string()),
+                };
+                let shared = Arc::new(error.clone());
                 for pending in self.log.state.batcher.take_pending() {
                     let _ = pending.reply.send(Err(AppendError::Store(Arc::clone(&shared))));
                 }
@@ -119,39 +144,72 @@ impl Writer {
         Ok(connection)
     }
 
-    fn refuse(&self, work: Vec<Work>, error: &Arc<StoreError>) {
-        for mut item in work {
-            for pending in item.pending.drain(..) {
-                let _ = pending.reply.send(Err(AppendError::Store(Arc::clone(error))));
-            }
-            self.log.state.batcher.put_back(item, false);
+    /// Answers what is pending; returns the partitions of which more is to be written.
+    fn refuse(&self, part: Vec<Work>, error: StoreError) -> Vec<Work> {
+        if error.is_retriable() {
+            tracing::warn!(%error, "append failed; its producers are told to try again");
+        } else {
+            let partition = part.first().map(|item| item.partition);
+            tracing::warn!(%error, ?partition, "append refused; its producer is told so");
         }
+        let error = Arc::new(error);
+        let mut unfinished = Vec::new();
+        for mut item in part {
+            for pending in item.pending.drain(..) {
+                item.memory.producers.refused(&pending.append.batch.header);
+                let _ = pending.reply.send(Err(AppendError::Store(Arc::clone(&error))));
+            }
+            unfinished.extend(self.finish(item));
+        }
+        unfinished
     }
 
-    /// Publishes and answers what was committed; partitions whose lock was not free go back.
-    fn answer(&self, work: Vec<Work>, placed: Vec<Option<Placed>>) {
-        for (mut item, placed) in work.into_iter().zip(placed) {
-            let contended = placed.is_none();
-            if let Some(placed) = placed {
-                item.memory.next_seq = placed.next_seq;
-                if placed.bytes > 0 {
-                    if self.log.state.waiters.has_reader_at_end(item.partition) {
-                        let ranges = placed.ranges(&item.pending, self.log.cluster.leader_epoch());
-                        self.log.state.tail.insert(item.partition, ranges);
-                    }
-                    self.log.state.waiters.appended(item.partition, placed.next_seq - 1, placed.bytes);
-                    self.log.hint_appended(item.partition);
-                }
-                for (pending, verdict) in item.pending.drain(..).zip(placed.verdicts) {
-                    let _ = pending.reply.send(verdict);
-                }
-            }
-            self.log.state.batcher.put_back(item, contended);
+    /// Gives a partition back of which all is answered; otherwise what is left of it is pending.
+    fn finish(&self, mut item: Work) -> Option<Work> {
+        item.join();
+        if !item.pending.is_empty() {
+            return Some(item);
         }
+        self.log.state.batcher.put_back(item, false);
+        None
+    }
+
+    /// Publishes and answers what was committed; partitions whose lock was not free go back. Returns
+    /// those of which more is to be written.
+    fn answer(&self, work: Vec<Work>, placed: Vec<Option<Placed>>) -> Vec<Work> {
+        let mut unfinished = Vec::new();
+        for (mut item, placed) in work.into_iter().zip(placed) {
+            let Some(placed) = placed else {
+                item.join();
+                self.log.state.batcher.put_back(item, true);
+                continue;
+            };
+            item.memory.next_seq = placed.next_seq;
+            if placed.bytes > 0 {
+                if self.log.state.waiters.has_reader_at_end(item.partition) {
+                    let ranges = placed.ranges(&item.pending, self.log.cluster.leader_epoch());
+                    self.log.state.tail.insert(item.partition, ranges);
+                }
+                self.log.state.waiters.appended(item.partition, placed.next_seq - 1, placed.bytes);
+                self.log.hint_appended(item.partition);
+            }
+            for (pending, verdict) in item.pending.drain(..).zip(placed.verdicts) {
+                let _ = pending.reply.send(verdict);
+            }
+            unfinished.extend(self.finish(item));
+        }
+        unfinished
     }
 }
 
-/// What a failed transaction left in memory is not committed, so it is read from the tables again.
-fn forget(work: &mut [Work]) {
-    work.iter_mut().for_each(|item| item.memory.forget());
+/// Two parts, the first half last; of one partition its first half alone, the other one later.
+fn halves(mut part: Vec<Work>) -> Vec<Vec<Work>> {
+    if let [item] = part.as_mut_slice() {
+        let mut second = item.pending.split_off(item.pending.len() / 2);
+        second.append(&mut item.later);
+        item.later = second;
+        return vec![part];
+    }
+    let second = part.split_off(part.len() / 2);
+    vec![second, part]
 }
