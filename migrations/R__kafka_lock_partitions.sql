@@ -2,7 +2,7 @@
 -- log ends (storage.md D2, D3). Waits for the first lock only; of the others, those that are not
 -- free are left out, because pgQueue's own batches take their locks unsorted.
 --
--- Each query below is a statement of its own in a volatile function and so has a snapshot of its
+-- The look at each log is a statement of its own in a volatile function and so has a snapshot of its
 -- own: one taken after the lock, which sees what the last holder committed. That needs READ
 -- COMMITTED.
 
@@ -13,9 +13,6 @@ RETURNS TABLE (topic_id bigint, partition_id int, partition_count int, next_seq 
     log_start_seq bigint, max_timestamp bigint, now_ms bigint)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
-DECLARE
-    last_seq bigint;
-    ledger_seq bigint;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'an append needs READ COMMITTED, not %', current_setting('transaction_isolation');
@@ -30,24 +27,10 @@ BEGIN
         topic_id := topic_ids[i];
         partition_id := partition_ids[i];
 
-        SELECT t.partition_count INTO partition_count
-        FROM __SCHEMA__.__PREFIX___topic t WHERE t.id = topic_ids[i];
-        partition_count := coalesce(partition_count, 0);
-
-        SELECT m.enqueue_seq, coalesce(m.kafka_max_timestamp, m.kafka_timestamp,
-            floor(extract(epoch FROM m.enqueued_at) * 1000)::bigint)
-        INTO last_seq, max_timestamp
-        FROM __SCHEMA__.__PREFIX___message m
-        WHERE m.topic_id = topic_ids[i] AND m.partition_id = partition_ids[i]
-        ORDER BY m.enqueue_seq DESC LIMIT 1;
-
-        SELECT p.next_seq, p.log_start_seq INTO ledger_seq, log_start_seq
-        FROM __SCHEMA__.__PREFIX___kafka_partition p
-        WHERE p.topic_id = topic_ids[i] AND p.partition_id = partition_ids[i];
-
-        next_seq := greatest(coalesce(last_seq + 1, 1), coalesce(ledger_seq, 1));
-        log_start_seq := coalesce(log_start_seq, 1);
-        max_timestamp := coalesce(max_timestamp, -1);
+        SELECT coalesce((SELECT t.partition_count FROM __SCHEMA__.__PREFIX___topic t WHERE t.id = topic_ids[i]), 0),
+               e.next_seq, e.noted_start_seq, e.max_timestamp
+        INTO partition_count, next_seq, log_start_seq, max_timestamp
+        FROM __SCHEMA__.__PREFIX___kafka_log_end(topic_ids[i], partition_ids[i]) e;
         RETURN NEXT;
     END LOOP;
 END

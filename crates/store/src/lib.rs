@@ -12,6 +12,7 @@ mod database;
 mod error;
 mod groups;
 mod log;
+mod offset;
 mod partition;
 mod record;
 mod schema;
@@ -27,9 +28,10 @@ pub use groups::{
     StoredGroup, StoredOffset, StuckAhead,
 };
 pub use log::{
-    Append, AppendError, AppendReply, Appended, Bounds, Fetched, Log, OffsetAndTimestamp, ReadError, ReadLimit,
+    Append, AppendError, AppendReply, Appended, Fetched, Log, LogEnd, OffsetAndTimestamp, ReadError, ReadLimit,
     Reservation, Subscription,
 };
+pub use offset::{Offset, Seq};
 pub use partition::PartitionKey;
 pub use record::PayloadCompression;
 pub use schema::{

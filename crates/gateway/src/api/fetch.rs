@@ -7,7 +7,7 @@
 //! - No fetch sessions (KIP-227): every answer has session id 0 and lists every partition.
 //! - A batch starts at the offset that was asked for, since batches are made from rows.
 //! - A partition that does not exist is told at once. Kafka parks the request for the others.
-//! - OFFSET_OUT_OF_RANGE comes with the real bounds of the log, where Kafka says -1.
+//! - OFFSET_OUT_OF_RANGE comes with the real start and end of the log, where Kafka says -1.
 //! - A `max_wait_ms` of 200 and more may end up to 20 ms early, see [`DEADLINE_GRID`].
 //! - `last_fetched_epoch` (followers, KIP-595) is not looked at.
 //! - READ_COMMITTED and READ_UNCOMMITTED are the same as long as there are no transactions; the
@@ -23,7 +23,7 @@ use kafka_protocol::messages::{
     fetch_request::{FetchPartition, FetchTopic},
     fetch_response::{FetchableTopicResponse, PartitionData},
 };
-use store::{Bounds, PartitionKey, ReadError, ReadLimit, StoreError};
+use store::{LogEnd, Offset, PartitionKey, ReadError, ReadLimit, StoreError};
 use tokio::time::{Instant, timeout_at};
 use wire::ErrorCode;
 
@@ -104,7 +104,7 @@ pub fn error_response(_version: i16, request: &FetchRequest, code: ErrorCode) ->
 struct Part {
     index: i32,
     key: Option<PartitionKey>,
-    offset: i64,
+    offset: Offset,
     max_bytes: usize,
     answer: PartitionData,
 }
@@ -195,31 +195,31 @@ impl<'r> Fetch<'r> {
     /// records returns at least one, however large, if there may be any. Returns the bytes read.
     async fn read(&mut self, ctx: &RequestContext, limit: usize) -> usize {
         let store = &ctx.shared.store;
-        let known = store.log.known_bounds(&self.keys()).await;
+        let ends = store.log.last_ends(&self.keys()).await;
         let mut left = limit;
         let mut total = 0;
         for part in self.topics.iter_mut().flat_map(|(_, parts)| parts) {
             let Some(key) = part.key else { continue };
-            let bounds = match &known {
-                Ok(known) => known.get(&key).copied(),
+            let end = match &ends {
+                Ok(ends) => ends.get(&key).copied(),
                 Err(error) => {
                     part.fail(code(ctx, error), None);
                     continue;
                 }
             };
-            let Some(bounds) = bounds else { continue };
+            let Some(end) = end else { continue };
             if total > 0 && left == 0 {
-                part.answer = answered(part.index, bounds, Bytes::new());
+                part.answer = answered(part.index, end, Bytes::new());
                 continue;
             }
             let limit = ReadLimit { max_bytes: part.max_bytes.min(left), at_least_one: total == 0 && limit > 0 };
-            match store.log.fetch(key, part.offset, limit, bounds).await {
+            match store.log.fetch(key, part.offset, limit, end).await {
                 Ok(fetched) => {
                     total += fetched.records.len();
                     left = left.saturating_sub(fetched.records.len());
-                    part.answer = answered(part.index, fetched.bounds, fetched.records);
+                    part.answer = answered(part.index, fetched.end, fetched.records);
                 }
-                Err(ReadError::OffsetOutOfRange(bounds)) => part.fail(ErrorCode::OffsetOutOfRange, Some(bounds)),
+                Err(ReadError::OffsetOutOfRange(end)) => part.fail(ErrorCode::OffsetOutOfRange, Some(end)),
                 Err(ReadError::Store(error)) => {
                     tracing::debug!(%error, ?key, "fetch failed");
                     part.fail(code(ctx, &error), None);
@@ -246,7 +246,7 @@ impl Part {
         Self {
             index: asked.partition,
             key: Some(key),
-            offset: asked.fetch_offset,
+            offset: Offset::new(asked.fetch_offset),
             max_bytes: usize::try_from(asked.partition_max_bytes).unwrap_or(0),
             answer: without_records(asked.partition, ErrorCode::None, None),
         }
@@ -256,14 +256,14 @@ impl Part {
         Self {
             index: asked.partition,
             key: None,
-            offset: asked.fetch_offset,
+            offset: Offset::new(asked.fetch_offset),
             max_bytes: 0,
             answer: without_records(asked.partition, code, None),
         }
     }
 
-    fn fail(&mut self, code: ErrorCode, bounds: Option<Bounds>) {
-        self.answer = without_records(self.index, code, bounds);
+    fn fail(&mut self, code: ErrorCode, end: Option<LogEnd>) {
+        self.answer = without_records(self.index, code, end);
     }
 }
 
@@ -274,21 +274,21 @@ fn code(ctx: &RequestContext, error: &StoreError) -> ErrorCode {
     }
 }
 
-fn answered(index: i32, bounds: Bounds, records: Bytes) -> PartitionData {
+fn answered(index: i32, end: LogEnd, records: Bytes) -> PartitionData {
     PartitionData::default()
         .with_partition_index(index)
-        .with_high_watermark(bounds.high_watermark)
-        .with_last_stable_offset(bounds.high_watermark)
-        .with_log_start_offset(bounds.log_start_offset)
+        .with_high_watermark(end.high.get())
+        .with_last_stable_offset(end.stable.get())
+        .with_log_start_offset(end.start.get())
         .with_aborted_transactions(None)
         .with_preferred_read_replica(NO_REPLICA.into())
         .with_records(Some(records))
 }
 
 /// Records are empty and never null: librdkafka takes null for a broken answer (KAFKA-18646).
-fn without_records(index: i32, code: ErrorCode, bounds: Option<Bounds>) -> PartitionData {
-    let unknown = Bounds { log_start_offset: -1, high_watermark: -1 };
-    answered(index, bounds.unwrap_or(unknown), Bytes::new()).with_error_code(code.code())
+fn without_records(index: i32, code: ErrorCode, end: Option<LogEnd>) -> PartitionData {
+    const UNKNOWN: LogEnd = LogEnd::new(Offset::new(-1), Offset::new(-1));
+    answered(index, end.unwrap_or(UNKNOWN), Bytes::new()).with_error_code(code.code())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! ListOffsets (key 2): the start and the end of a log, and offsets by time.
 //!
-//! Bounds come from Postgres with every request, for all partitions in one statement, so that
+//! Ends come from Postgres with every request, for all partitions in one statement, so that
 //! "latest" counts what is committed and nothing else. There are no transactions yet, so the
 //! isolation level makes no difference. A partition named twice is INVALID_REQUEST
 //! (Kafka: `ReplicaManager.fetchOffset`).
@@ -15,7 +15,7 @@ use kafka_protocol::messages::{
     list_offsets_request::ListOffsetsPartition,
     list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse},
 };
-use store::{Bounds, PartitionKey, Store, StoreError};
+use store::{LogEnd, PartitionKey, Store, StoreError};
 use wire::ErrorCode;
 
 use crate::{
@@ -38,7 +38,7 @@ const MAX_TIMESTAMP: i64 = -3;
 const EARLIEST_LOCAL: i64 = -4;
 
 /// # Errors
-/// [`ApiError`] if Postgres cannot be asked for the bounds or the leader epoch.
+/// [`ApiError`] if Postgres cannot be asked for the ends or the leader epoch.
 pub async fn handle(
     ctx: &RequestContext,
     version: i16,
@@ -63,19 +63,19 @@ pub async fn handle(
         topics.push((topic, keys));
     }
     let wanted: Vec<_> = topics.iter().flat_map(|(_, keys)| keys).flatten().copied().collect();
-    let bounds = if wanted.is_empty() { HashMap::new() } else { store.log.partition_bounds(&wanted).await? };
+    let ends = if wanted.is_empty() { HashMap::new() } else { store.log.ends(&wanted).await? };
 
     let mut responses = Vec::with_capacity(topics.len());
     let twice = named_twice(&wanted);
     for (topic, keys) in topics {
         let mut partitions = Vec::with_capacity(keys.len());
         for (asked, key) in topic.partitions.iter().zip(keys) {
-            let found = key.and_then(|key| bounds.get(&key).map(|bounds| (key, *bounds)));
+            let found = key.and_then(|key| ends.get(&key).map(|end| (key, *end)));
             partitions.push(match found {
                 Some((key, _)) if twice.contains(&key) => failed(asked, ErrorCode::InvalidRequest),
-                Some((key, bounds)) => match epoch_error(asked.current_leader_epoch, leader_epoch) {
+                Some((key, end)) => match epoch_error(asked.current_leader_epoch, leader_epoch) {
                     Some(code) => failed(asked, code),
-                    None => answer(ctx, version, asked, key, bounds).await,
+                    None => answer(ctx, version, asked, key, end).await,
                 },
                 None => failed(asked, ErrorCode::UnknownTopicOrPartition),
             });
@@ -105,10 +105,10 @@ async fn answer(
     version: i16,
     asked: &ListOffsetsPartition,
     key: PartitionKey,
-    bounds: Bounds,
+    end: LogEnd,
 ) -> ListOffsetsPartitionResponse {
     let store = &ctx.shared.store;
-    match find(store, version, asked.timestamp, key, bounds).await {
+    match find(store, version, asked.timestamp, key, end).await {
         Ok(Some((offset, timestamp))) => ListOffsetsPartitionResponse::default()
             .with_partition_index(asked.partition_index)
             .with_offset(offset)
@@ -135,18 +135,18 @@ async fn find(
     version: i16,
     asked: i64,
     key: PartitionKey,
-    bounds: Bounds,
+    end: LogEnd,
 ) -> Result<Option<(i64, i64)>, Failure> {
     let record = match asked {
-        LATEST => return Ok(Some((bounds.high_watermark, -1))),
-        EARLIEST => return Ok(Some((bounds.log_start_offset, -1))),
-        EARLIEST_LOCAL if version >= FIRST_EARLIEST_LOCAL => return Ok(Some((bounds.log_start_offset, -1))),
-        MAX_TIMESTAMP if version >= FIRST_MAX_TIMESTAMP => store.log.offset_of_max_timestamp(key, bounds).await,
-        timestamp if timestamp >= 0 => store.log.offset_for_timestamp(key, timestamp, bounds).await,
+        LATEST => return Ok(Some((end.high.get(), -1))),
+        EARLIEST => return Ok(Some((end.start.get(), -1))),
+        EARLIEST_LOCAL if version >= FIRST_EARLIEST_LOCAL => return Ok(Some((end.start.get(), -1))),
+        MAX_TIMESTAMP if version >= FIRST_MAX_TIMESTAMP => store.log.offset_of_max_timestamp(key, end).await,
+        timestamp if timestamp >= 0 => store.log.offset_for_timestamp(key, timestamp, end).await,
         _ => return Err(Failure::Code(ErrorCode::UnsupportedVersion)),
     };
     let record = record.map_err(Failure::Store)?;
-    Ok(record.map(|record| (record.offset, record.timestamp)))
+    Ok(record.map(|record| (record.offset.get(), record.timestamp)))
 }
 
 fn failed(asked: &ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse {

@@ -14,7 +14,7 @@ use kafka_protocol::messages::{
     offset_for_leader_epoch_request::{OffsetForLeaderPartition, OffsetForLeaderTopic},
     offset_for_leader_epoch_response::{EpochEndOffset, OffsetForLeaderTopicResult},
 };
-use store::{Bounds, PartitionKey};
+use store::{LogEnd, PartitionKey};
 use wire::ErrorCode;
 
 use crate::{
@@ -41,13 +41,13 @@ pub async fn handle(
         }
         topic_ids.push(topic.map(|topic| topic.id));
     }
-    let bounds = match wanted.as_slice() {
+    let ends = match wanted.as_slice() {
         [] => HashMap::new(),
-        wanted => ctx.shared.store.log.partition_bounds(wanted).await?,
+        wanted => ctx.shared.store.log.ends(wanted).await?,
     };
     let topics = request.topics.iter().zip(topic_ids).map(|(asked, id)| {
         results(asked, |partition| {
-            let found = id.and_then(|id| bounds.get(&PartitionKey::new(id, partition.partition)));
+            let found = id.and_then(|id| ends.get(&PartitionKey::new(id, partition.partition)));
             end_of_epoch(partition, found, present)
         })
     });
@@ -72,8 +72,8 @@ fn results(
         .with_partitions(asked.partitions.iter().map(answer).collect())
 }
 
-fn end_of_epoch(asked: &OffsetForLeaderPartition, bounds: Option<&Bounds>, present: i32) -> EpochEndOffset {
-    let Some(bounds) = bounds else {
+fn end_of_epoch(asked: &OffsetForLeaderPartition, end: Option<&LogEnd>, present: i32) -> EpochEndOffset {
+    let Some(end) = end else {
         return unknown(asked, ErrorCode::UnknownTopicOrPartition);
     };
     if let Some(code) = epoch_error(asked.current_leader_epoch, present) {
@@ -85,7 +85,7 @@ fn end_of_epoch(asked: &OffsetForLeaderPartition, bounds: Option<&Bounds>, prese
     EpochEndOffset::default()
         .with_partition(asked.partition)
         .with_leader_epoch(asked.leader_epoch)
-        .with_end_offset(bounds.high_watermark)
+        .with_end_offset(end.high.get())
 }
 
 fn unknown(asked: &OffsetForLeaderPartition, code: ErrorCode) -> EpochEndOffset {
@@ -98,14 +98,16 @@ fn unknown(asked: &OffsetForLeaderPartition, code: ErrorCode) -> EpochEndOffset 
 
 #[cfg(test)]
 mod tests {
+    use store::Offset;
+
     use super::*;
 
     fn ask(current_leader_epoch: i32, leader_epoch: i32) -> (i16, i32, i64) {
         let asked = OffsetForLeaderPartition::default()
             .with_current_leader_epoch(current_leader_epoch)
             .with_leader_epoch(leader_epoch);
-        let bounds = Bounds { log_start_offset: 2, high_watermark: 7 };
-        let answer = end_of_epoch(&asked, Some(&bounds), 3);
+        let end = LogEnd::new(Offset::new(2), Offset::new(7));
+        let answer = end_of_epoch(&asked, Some(&end), 3);
         (answer.error_code, answer.leader_epoch, answer.end_offset)
     }
 

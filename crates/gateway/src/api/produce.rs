@@ -221,9 +221,9 @@ async fn stored(index: i32, reply: AppendReply, unavailable: ErrorCode) -> Parti
     match reply.await {
         Ok(Ok(appended)) => PartitionProduceResponse::default()
             .with_index(index)
-            .with_base_offset(appended.base_offset)
+            .with_base_offset(appended.base_offset.get())
             .with_log_append_time_ms(appended.log_append_time.unwrap_or(-1))
-            .with_log_start_offset(appended.log_start_offset),
+            .with_log_start_offset(appended.log_start_offset.get()),
         Ok(Err(error)) => failed(index, &not_stored(&error, unavailable)),
         // The writer has gone; it is unknown whether the batch is stored.
         Err(_) => failed(index, &unavailable.into()),

@@ -2,7 +2,7 @@
 
 use sqlx::Row;
 
-use crate::{cluster::Cluster, database::statements::statements, error::StoreError};
+use crate::{cluster::Cluster, database::statements, error::StoreError};
 
 statements! {
     pub(super) struct IdStatements;

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use uuid::Uuid;
 
-use crate::{cluster::Cluster, database::statements::statements, error::StoreError};
+use crate::{cluster::Cluster, database::statements, error::StoreError};
 
 statements! {
     /// Of the table of coordinator slots.

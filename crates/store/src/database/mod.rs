@@ -4,8 +4,11 @@ mod handle;
 pub(crate) mod pool;
 pub(crate) mod retry;
 mod socket;
-pub(crate) mod statements;
+mod statements;
 mod tables;
 
 pub(crate) use handle::Database;
+#[cfg(test)]
+pub(crate) use statements::token;
+pub(crate) use statements::{Statement, fill, prepared, statements};
 pub use tables::Tables;

@@ -40,11 +40,11 @@ macro_rules! statements {
         impl $statements {
             $vis fn new(tables: &$crate::database::Tables) -> Self {
                 let fragments: &[(&str, &str)] = &[$($((stringify!($fragment), $text)),+)?];
-                Self { $($name: $crate::database::statements::fill($sql, tables, fragments).into(),)+ }
+                Self { $($name: $crate::database::fill($sql, tables, fragments).into(),)+ }
             }
 
-            $($(#[$doc])* $vis fn $name<'q>(&self) -> $crate::database::statements::Statement<'q> {
-                $crate::database::statements::prepared(&self.$name)
+            $($(#[$doc])* $vis fn $name<'q>(&self) -> $crate::database::Statement<'q> {
+                $crate::database::prepared(&self.$name)
             })+
         }
 
@@ -54,7 +54,7 @@ macro_rules! statements {
             fn no_token_is_left() {
                 let tables = $crate::database::Tables::new("q", "mq").unwrap();
                 let statements = super::$statements::new(&tables);
-                $(assert_eq!($crate::database::statements::token(&statements.$name), None, stringify!($name));)+
+                $(assert_eq!($crate::database::token(&statements.$name), None, stringify!($name));)+
             }
         }
     };

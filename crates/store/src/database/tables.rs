@@ -61,6 +61,8 @@ tables! {
     kafka_lock_key,
     /// Function of the append path.
     kafka_lock_partitions,
+    /// Function: (topic id, partition id) → where that log starts and ends.
+    kafka_log_end,
 }
 
 impl Tables {

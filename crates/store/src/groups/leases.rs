@@ -14,11 +14,7 @@ use sqlx::PgConnection;
 
 use crate::{
     cluster::{FENCE, SlotLease},
-    database::{
-        Tables,
-        retry::while_contended,
-        statements::{Statement, statements},
-    },
+    database::{Statement, Tables, retry::while_contended, statements},
     error::StoreError,
     groups::Groups,
     partition::PartitionKey,

@@ -16,7 +16,7 @@ use std::time::Duration;
 use sqlx::{PgConnection, Row};
 
 use crate::{
-    database::{retry::while_contended, statements::statements},
+    database::{retry::while_contended, statements},
     error::StoreError,
     groups::Groups,
 };

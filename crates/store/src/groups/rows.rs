@@ -5,7 +5,7 @@ use sqlx::{PgConnection, Row, postgres::PgRow};
 
 use crate::{
     cluster::{FENCE, SlotLease},
-    database::statements::statements,
+    database::statements,
     error::StoreError,
     groups::Groups,
     groups::leases::ACKED,

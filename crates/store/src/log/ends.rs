@@ -2,71 +2,108 @@
 
 use std::collections::HashMap;
 
-use sqlx::Row;
+use sqlx::{PgConnection, Row};
 
 use crate::{
     error::StoreError,
-    log::Log,
-    log::waiters::{Bounds, Subscription},
+    log::{Log, LogEnd, Subscription},
+    offset::Seq,
     partition::PartitionKey,
 };
 
 impl Log {
-    /// Asks Postgres for the bounds of partitions, all in one statement. A partition without rows
-    /// starts and ends where the ledger says, or at 0.
+    /// Asks Postgres where partitions start and end, all in one statement. One without rows starts and
+    /// ends where the ledger says, or at 0.
+    ///
+    /// An end that this gateway has told never falls: where rows at the end are gone, it is written to
+    /// the ledger before it is told again (storage.md D3).
     ///
     /// # Errors
     /// [`StoreError`] as Postgres answers.
-    pub async fn partition_bounds(
-        &self,
-        partitions: &[PartitionKey],
-    ) -> Result<HashMap<PartitionKey, Bounds>, StoreError> {
-        let topic_ids: Vec<i64> = partitions.iter().map(|p| p.topic_id).collect();
-        let partition_ids: Vec<i32> = partitions.iter().map(|p| p.partition_id).collect();
+    pub async fn ends(&self, partitions: &[PartitionKey]) -> Result<HashMap<PartitionKey, LogEnd>, StoreError> {
+        // Before the statement, so that its snapshot has all of them.
+        let told: Vec<Option<LogEnd>> = partitions.iter().map(|key| self.state.waiters.end(*key)).collect();
         let mut connection = self.db.acquire().await?;
-        let rows = self
-            .state
-            .statements
-            .partition_bounds()
-            .bind(topic_ids)
-            .bind(partition_ids)
-            .fetch_all(&mut *connection)
-            .await?;
-        drop(connection);
-        let mut found = HashMap::with_capacity(rows.len());
-        for row in rows {
-            let partition = PartitionKey::new(row.try_get(0)?, row.try_get(1)?);
-            let (start_seq, next_seq): (i64, i64) = (row.try_get(2)?, row.try_get(3)?);
-            let bounds = Bounds { log_start_offset: start_seq - 1, high_watermark: next_seq - 1 };
-            self.state.waiters.observed(partition, bounds);
-            found.insert(partition, bounds);
+        let mut found = self.read_ends(&mut connection, partitions).await?;
+        for (partition, told) in partitions.iter().zip(told) {
+            if let (Some(told), Some(end)) = (told, found.get_mut(partition))
+                && told.high > end.high
+            {
+                self.raise_end(&mut connection, *partition, told.high.seq(), end.high.seq()).await?;
+                *end = told.furthest(*end);
+            }
         }
+        drop(connection);
+        found.iter().for_each(|(partition, end)| self.state.waiters.observed(*partition, *end));
         Ok(found)
     }
 
-    /// The bounds as last seen, which may be behind; asks Postgres for partitions not seen yet.
+    async fn read_ends(
+        &self,
+        connection: &mut PgConnection,
+        partitions: &[PartitionKey],
+    ) -> Result<HashMap<PartitionKey, LogEnd>, StoreError> {
+        let rows = self
+            .state
+            .statements
+            .log_ends()
+            .bind(partitions.iter().map(|key| key.topic_id).collect::<Vec<i64>>())
+            .bind(partitions.iter().map(|key| key.partition_id).collect::<Vec<i32>>())
+            .fetch_all(connection)
+            .await?;
+        rows.iter()
+            .map(|row| {
+                let seq = |name: &str| Ok::<Seq, StoreError>(Seq::new(row.try_get(name)?));
+                let partition = PartitionKey::new(row.try_get("topic_id")?, row.try_get("partition_id")?);
+                Ok((partition, LogEnd::new(seq("log_start_seq")?.offset(), seq("next_seq")?.offset())))
+            })
+            .collect()
+    }
+
+    /// Notes in the ledger that the next row has the seq `expected`, though the rows say `found`: rows that
+    /// this gateway has seen are gone. A user removed them, or the server lost its last transactions.
+    pub(super) async fn raise_end(
+        &self,
+        connection: &mut PgConnection,
+        partition: PartitionKey,
+        expected: Seq,
+        found: Seq,
+    ) -> Result<(), StoreError> {
+        tracing::warn!(?partition, expected = expected.get(), found = found.get(), "rows at the end of a log are gone");
+        self.state
+            .statements
+            .raise_next_seq()
+            .bind(partition.topic_id)
+            .bind(partition.partition_id)
+            .bind(expected.get())
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    /// The ends as last seen, which may be behind; asks Postgres for partitions not seen yet.
     ///
     /// # Errors
     /// [`StoreError`] as Postgres answers.
-    pub async fn known_bounds(&self, partitions: &[PartitionKey]) -> Result<HashMap<PartitionKey, Bounds>, StoreError> {
-        let mut known = HashMap::with_capacity(partitions.len());
-        let mut unknown = Vec::new();
+    pub async fn last_ends(&self, partitions: &[PartitionKey]) -> Result<HashMap<PartitionKey, LogEnd>, StoreError> {
+        let mut ends = HashMap::with_capacity(partitions.len());
+        let mut unseen = Vec::new();
         for partition in partitions {
-            match self.state.waiters.bounds(*partition) {
-                Some(bounds) => drop(known.insert(*partition, bounds)),
-                None => unknown.push(*partition),
+            match self.state.waiters.end(*partition) {
+                Some(end) => drop(ends.insert(*partition, end)),
+                None => unseen.push(*partition),
             }
         }
-        if !unknown.is_empty() {
-            known.extend(self.partition_bounds(&unknown).await?);
+        if !unseen.is_empty() {
+            ends.extend(self.ends(&unseen).await?);
         }
-        Ok(known)
+        Ok(ends)
     }
 
     /// Starts to watch partitions; see [`Subscription`].
     pub fn subscribe(&self, partitions: Vec<PartitionKey>) -> Subscription {
         let subscription = Subscription::new(self.state.waiters.clone(), partitions);
-        self.watch_requested();
+        self.state.watch_wake.notify_one();
         subscription
     }
 }

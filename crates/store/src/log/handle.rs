@@ -2,7 +2,9 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::{append::Batcher, hints::Hints, statements::Statements, tail::TailCache, waiters::Waiters};
+use super::{
+    append::Batcher, pending_hints::PendingHints, statements::LogStatements, tail::TailCache, waiters::Waiters,
+};
 use crate::{cluster::Cluster, database::Database};
 
 /// Appends and reads of all partitions; cheap to clone.
@@ -15,24 +17,24 @@ pub struct Log {
 
 /// What is remembered of the logs; Postgres is the truth.
 pub(super) struct State {
-    pub(super) statements: Statements,
-    pub(super) batcher: Batcher,
+    pub(super) statements: LogStatements,
+    pub(super) batcher: Arc<Batcher>,
     pub(super) waiters: Arc<Waiters>,
     pub(super) tail: TailCache,
     /// A reader began to wait for a partition.
     pub(super) watch_wake: Notify,
-    pub(super) hints: Hints,
+    pub(super) hints: PendingHints,
 }
 
 impl Log {
     pub(crate) fn new(db: Database, cluster: Cluster) -> Log {
         let state = State {
-            statements: Statements::new(db.tables()),
-            batcher: Batcher::default(),
+            statements: LogStatements::new(db.tables()),
+            batcher: Arc::default(),
             waiters: Arc::default(),
             tail: TailCache::new(db.config().tail_cache_bytes as usize),
             watch_wake: Notify::new(),
-            hints: Hints::default(),
+            hints: PendingHints::default(),
         };
         Log { db, cluster, state: Arc::new(state) }
     }

@@ -5,17 +5,10 @@
 //! serialise all commits of the server. It says only where to look: the answer comes from the tables,
 //! and what a lost hint would have told is found by the next tick ([`crate::log::watch`]).
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use sqlx::postgres::PgListener;
-use tokio::{
-    sync::Notify,
-    time::{sleep, timeout},
-};
+use tokio::time::{sleep, timeout};
 
 use crate::{
     cluster::{Channel, Leadership},
@@ -39,20 +32,6 @@ const TERM: Duration = Duration::from_secs(600);
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-
-/// What is to be told to other gateways.
-#[derive(Default)]
-pub(super) struct Hints {
-    appended: Mutex<BTreeSet<PartitionKey>>,
-    has_appended: Notify,
-}
-
-impl Hints {
-    fn take(&self) -> Vec<PartitionKey> {
-        let mut appended = self.appended.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *appended).into_iter().collect()
-    }
-}
 
 /// `origin topic:partition topic:partition …`
 fn payloads(origin: &str, partitions: &[PartitionKey]) -> Vec<String> {
@@ -99,9 +78,7 @@ impl Log {
         if !has_others(self.cluster.leadership().as_ref()) {
             return;
         }
-        let hints = &self.state.hints;
-        hints.appended.lock().unwrap_or_else(PoisonError::into_inner).insert(partition);
-        hints.has_appended.notify_one();
+        self.state.hints.add(partition);
     }
 
     /// Sends and hears hints while other gateways live; run it once per gateway, beside
@@ -112,8 +89,7 @@ impl Log {
 
     async fn send_hints(&self) {
         loop {
-            self.state.hints.has_appended.notified().await;
-            let payloads = payloads(self.cluster.channel().origin(), &self.state.hints.take());
+            let payloads = payloads(self.cluster.channel().origin(), &self.state.hints.take().await);
             if let Err(error) = self.send(&payloads).await {
                 tracing::debug!(%error, "other gateways find what was appended at their next tick");
             }
@@ -122,11 +98,14 @@ impl Log {
     }
 
     async fn send(&self, payloads: &[String]) -> Result<(), StoreError> {
-        // Not worth waiting for the disk.
-        const SEND: &str = "WITH asynchronously AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)) \
-             SELECT pg_notify($1, payload) FROM asynchronously, unnest($2::text[]) AS payload";
         let mut connection = self.db.acquire().await?;
-        sqlx::query(SEND).bind(self.cluster.channel().name()).bind(payloads).execute(&mut *connection).await?;
+        self.state
+            .statements
+            .notify()
+            .bind(self.cluster.channel().name())
+            .bind(payloads)
+            .execute(&mut *connection)
+            .await?;
         Ok(())
     }
 
@@ -210,7 +189,7 @@ impl Log {
         let is_watched = |partition: &PartitionKey| self.state.waiters.is_watched(*partition);
         let watched: Vec<PartitionKey> = hint.appended.iter().copied().filter(is_watched).collect();
         if !watched.is_empty()
-            && let Err(error) = self.partition_bounds(&watched).await
+            && let Err(error) = self.ends(&watched).await
         {
             tracing::debug!(%error, "what others appended is looked for at the next tick");
         }

@@ -5,6 +5,8 @@ mod ends;
 mod handle;
 mod hints;
 mod ledger;
+mod log_end;
+mod pending_hints;
 mod range;
 mod read;
 mod statements;
@@ -14,6 +16,7 @@ mod watch;
 
 pub use append::{Append, AppendError, AppendReply, Appended, Reservation};
 pub use handle::Log;
+pub use log_end::LogEnd;
 pub use range::ReadLimit;
 pub use read::{Fetched, OffsetAndTimestamp, ReadError};
-pub use waiters::{Bounds, Subscription};
+pub use waiters::Subscription;

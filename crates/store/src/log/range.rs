@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use wire::batch::{BatchBuilder, HEADER_LEN, TimestampType};
 
-use crate::record::RecordRow;
+use crate::{offset::Offset, record::RecordRow};
 
 /// How much one read may return.
 #[derive(Debug, Clone, Copy)]
@@ -16,33 +16,41 @@ pub struct ReadLimit {
 
 /// Records that follow each other, in whole batches.
 #[derive(Debug)]
-pub(crate) struct Range {
-    pub(crate) records: Bytes,
+pub(super) struct Range {
+    pub(super) records: Bytes,
     /// `None`: there are none.
-    pub(crate) first_offset: Option<i64>,
+    pub(super) first_offset: Option<Offset>,
     /// After the last record; 0 if there is none.
-    pub(crate) next_offset: i64,
+    pub(super) next_offset: Offset,
 }
 
 /// Packs records into as few batches as their timestamp types allow.
-pub(crate) struct RangeBuilder {
+pub(super) struct RangeBuilder {
     leader_epoch: i32,
     limit: ReadLimit,
     finished: BytesMut,
     open: Option<(TimestampType, BatchBuilder)>,
-    pub(crate) rows: usize,
-    first_offset: Option<i64>,
-    pub(crate) next_offset: i64,
+    pub(super) rows: usize,
+    first_offset: Option<Offset>,
+    pub(super) next_offset: Offset,
 }
 
 impl RangeBuilder {
-    pub(crate) fn new(leader_epoch: i32, limit: ReadLimit) -> Self {
-        Self { leader_epoch, limit, finished: BytesMut::new(), open: None, rows: 0, first_offset: None, next_offset: 0 }
+    pub(super) fn new(leader_epoch: i32, limit: ReadLimit) -> Self {
+        Self {
+            leader_epoch,
+            limit,
+            finished: BytesMut::new(),
+            open: None,
+            rows: 0,
+            first_offset: None,
+            next_offset: Offset::ZERO,
+        }
     }
 
     /// `false`: there is no room for it, and it is left out.
-    pub(crate) fn push(&mut self, record: RecordRow<'_>) -> bool {
-        let offset = record.seq - 1;
+    pub(super) fn push(&mut self, record: RecordRow<'_>) -> bool {
+        let offset = record.seq.offset();
         self.first_offset.get_or_insert(offset);
         let timestamp_type =
             if record.log_append_time { TimestampType::LogAppendTime } else { TimestampType::CreateTime };
@@ -57,29 +65,29 @@ impl RangeBuilder {
             self.close();
             let _ = self.try_push(&record, timestamp_type);
         }
-        self.next_offset = offset + 1;
+        self.next_offset = offset.next();
         self.rows += 1;
         true
     }
 
-    pub(crate) fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.finished.len() + self.open.as_ref().map_or(0, |(_, batch)| batch.encoded_size())
     }
 
     /// Bytes of a record on average.
-    pub(crate) fn row_bytes(&self) -> Option<usize> {
+    pub(super) fn row_bytes(&self) -> Option<usize> {
         self.size().checked_div(self.rows).map(|bytes| bytes.max(1))
     }
 
     /// The batch that is open, or a new one that starts at `offset`.
-    fn open(&mut self, offset: i64, timestamp_type: TimestampType) -> &mut BatchBuilder {
+    fn open(&mut self, offset: Offset, timestamp_type: TimestampType) -> &mut BatchBuilder {
         let leader_epoch = self.leader_epoch;
-        let new = || (timestamp_type, BatchBuilder::new(offset, leader_epoch, timestamp_type));
+        let new = || (timestamp_type, BatchBuilder::new(offset.get(), leader_epoch, timestamp_type));
         &mut self.open.get_or_insert_with(new).1
     }
 
     fn has_room(&mut self, record: &RecordRow<'_>, timestamp_type: TimestampType) -> bool {
-        let offset = record.seq - 1;
+        let offset = record.seq.offset();
         let limit = self.limit;
         let finished = self.finished.len();
         let batch = self.open(offset, timestamp_type);
@@ -89,7 +97,7 @@ impl RangeBuilder {
         // A record with an append time of its own needs a batch of its own.
         let own_batch = timestamp_type == TimestampType::LogAppendTime && !batch.is_empty();
         let value = record.value.as_ref().map(|value| value.as_slice());
-        let size = batch.encoded_size_with(offset, record.timestamp, record.key, value, header_pairs(record));
+        let size = batch.encoded_size_with(offset.get(), record.timestamp, record.key, value, header_pairs(record));
         finished + size + if own_batch { HEADER_LEN } else { 0 } <= limit.max_bytes
     }
 
@@ -98,10 +106,10 @@ impl RangeBuilder {
         record: &RecordRow<'_>,
         timestamp_type: TimestampType,
     ) -> Result<(), wire::batch::BatchFull> {
-        let offset = record.seq - 1;
+        let offset = record.seq.offset();
         let value = record.value.as_ref().map(|value| value.as_slice());
         let batch = self.open(offset, timestamp_type);
-        batch.push(offset, record.timestamp, record.key, value, header_pairs(record))
+        batch.push(offset.get(), record.timestamp, record.key, value, header_pairs(record))
     }
 
     fn close(&mut self) {
@@ -110,7 +118,7 @@ impl RangeBuilder {
         }
     }
 
-    pub(crate) fn finish(mut self) -> Range {
+    pub(super) fn finish(mut self) -> Range {
         let records = match self.open.take() {
             Some((_, batch)) if self.finished.is_empty() => batch.finish(),
             Some((_, batch)) => {

@@ -14,15 +14,16 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 
-use crate::{log::range::Range, partition::PartitionKey};
+use super::range::Range;
+use crate::{offset::Offset, partition::PartitionKey};
 
 /// Bytes of the batches in one entry, about: a reader with less room left asks Postgres.
-pub(crate) const ENTRY_BYTES: usize = 64 * 1024;
+pub(super) const ENTRY_BYTES: usize = 64 * 1024;
 
 /// What an entry costs beside its bytes.
 const OVERHEAD: usize = 160;
 
-pub(crate) struct TailCache {
+pub(super) struct TailCache {
     max_bytes: usize,
     state: Mutex<State>,
 }
@@ -30,25 +31,25 @@ pub(crate) struct TailCache {
 #[derive(Default)]
 struct State {
     /// By first offset.
-    partitions: HashMap<PartitionKey, BTreeMap<i64, Entry>>,
+    partitions: HashMap<PartitionKey, BTreeMap<Offset, Entry>>,
     /// All entries, the oldest first; of some the partition may be forgotten.
-    order: VecDeque<(PartitionKey, i64)>,
+    order: VecDeque<(PartitionKey, Offset)>,
     bytes: usize,
 }
 
 struct Entry {
-    next_offset: i64,
+    next_offset: Offset,
     records: Bytes,
 }
 
 impl TailCache {
     /// `max_bytes` for all partitions together; 0 keeps nothing.
-    pub(crate) fn new(max_bytes: usize) -> Self {
+    pub(super) fn new(max_bytes: usize) -> Self {
         Self { max_bytes, state: Mutex::default() }
     }
 
     /// Keeps records that are committed; each only once, as an offset is given only once.
-    pub(crate) fn insert(&self, partition: PartitionKey, ranges: Vec<Range>) {
+    pub(super) fn insert(&self, partition: PartitionKey, ranges: Vec<Range>) {
         let mut state = self.lock();
         for range in ranges {
             let Some(first_offset) = range.first_offset else { continue };
@@ -65,7 +66,7 @@ impl TailCache {
     }
 
     /// Whole entries from `offset` on, as many as fit into `max_bytes`; `None`: not even the first.
-    pub(crate) fn read(&self, partition: PartitionKey, offset: i64, max_bytes: usize) -> Option<Range> {
+    pub(super) fn read(&self, partition: PartitionKey, offset: Offset, max_bytes: usize) -> Option<Range> {
         let state = self.lock();
         let entries = state.partitions.get(&partition)?;
         let mut next_offset = offset;
@@ -89,7 +90,7 @@ impl TailCache {
         Some(Range { records, first_offset: Some(offset), next_offset })
     }
 
-    pub(crate) fn forget_topic(&self, topic_id: i64) {
+    pub(super) fn forget_topic(&self, topic_id: i64) {
         let mut state = self.lock();
         let gone: Vec<PartitionKey> =
             state.partitions.keys().filter(|partition| partition.topic_id == topic_id).copied().collect();
@@ -132,11 +133,13 @@ mod tests {
     const PARTITION: PartitionKey = PartitionKey { topic_id: 1, partition_id: 0 };
 
     fn range(first_offset: i64, next_offset: i64, len: usize) -> Range {
-        Range { records: vec![first_offset as u8; len].into(), first_offset: Some(first_offset), next_offset }
+        let records = vec![first_offset as u8; len].into();
+        Range { records, first_offset: Some(Offset::new(first_offset)), next_offset: Offset::new(next_offset) }
     }
 
     fn read(cache: &TailCache, offset: i64, max_bytes: usize) -> Option<(usize, i64)> {
-        cache.read(PARTITION, offset, max_bytes).map(|range| (range.records.len(), range.next_offset))
+        let range = cache.read(PARTITION, Offset::new(offset), max_bytes);
+        range.map(|range| (range.records.len(), range.next_offset.get()))
     }
 
     #[test]
@@ -170,7 +173,7 @@ mod tests {
         cache.forget_topic(1);
         assert_eq!(read(&cache, 3, 1000), None);
         assert_eq!(cache.lock().bytes, 100 + OVERHEAD);
-        assert!(cache.read(other, 0, 1000).is_some());
+        assert!(cache.read(other, Offset::ZERO, 1000).is_some());
         assert_eq!(cache.lock().order.len(), 1);
     }
 

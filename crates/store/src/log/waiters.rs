@@ -1,45 +1,41 @@
-//! What this gateway knows of the end of each partition, and who waits for it to move.
+//! The end of each partition as this gateway saw it last, and the fetches that wait for it to move.
 //!
-//! The knowledge is never ahead of what is committed, only behind: other gateways and pgQueue's
-//! clients append too. [`crate::log::watch`] and [`crate::log::hints`] bring it up to date for partitions that
-//! somebody waits for; where the exact end matters, [`Store::partition_bounds`](crate::Store::partition_bounds)
-//! asks Postgres.
+//! It is never ahead of what is committed, only behind: other gateways and pgQueue's clients append
+//! too. `watch.rs` and `hints.rs` bring it up to date for partitions that a fetch waits for; where the
+//! exact end matters, [`Log::ends`](crate::Log::ends) asks Postgres.
 
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI64, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use dashmap::DashMap;
 use tokio::sync::Notify;
 
-use crate::{log::watch, partition::PartitionKey};
+use super::log_end::LogEnd;
+use crate::partition::PartitionKey;
 
-/// Start and end of a partition's log, as Kafka offsets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    pub log_start_offset: i64,
-    /// Offset that the next record gets.
-    pub high_watermark: i64,
-}
+/// How long a partition stays watched after the last wait for it: longer than a client takes
+/// between two fetches.
+const LINGER: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
-struct Tail {
-    bounds: Option<Bounds>,
+struct Partition {
+    end: Option<LogEnd>,
     waiters: Vec<Arc<Waiter>>,
     last_wait: Option<Instant>,
-    /// When somebody last had read everything.
+    /// When a reader last had read everything.
     last_at_end: Option<Instant>,
     /// What a record weighed on average when it was last read; 0 before that.
     row_bytes: usize,
 }
 
-impl Tail {
+impl Partition {
     fn is_watched(&self) -> bool {
-        !self.waiters.is_empty() || self.last_wait.is_some_and(|at| at.elapsed() < watch::LINGER)
+        !self.waiters.is_empty() || self.last_wait.is_some_and(|at| at.elapsed() < LINGER)
     }
 }
 
@@ -58,103 +54,99 @@ impl Waiter {
 }
 
 #[derive(Default)]
-pub(crate) struct Waiters {
-    tails: DashMap<PartitionKey, Mutex<Tail>>,
+pub(super) struct Waiters {
+    partitions: DashMap<PartitionKey, Mutex<Partition>>,
 }
 
-fn lock(tail: &Mutex<Tail>) -> MutexGuard<'_, Tail> {
-    tail.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(partition: &Mutex<Partition>) -> MutexGuard<'_, Partition> {
+    partition.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Waiters {
-    /// An append of this gateway was committed; `high_watermark` is the new end.
-    pub(crate) fn appended(&self, partition: PartitionKey, high_watermark: i64, bytes: usize) {
-        let Some(tail) = self.tails.get(&partition) else { return };
-        let mut tail = lock(&tail);
-        if let Some(bounds) = &mut tail.bounds {
-            bounds.high_watermark = bounds.high_watermark.max(high_watermark);
+    /// An append of this gateway was committed; `end` is the new one.
+    pub(super) fn appended(&self, partition: PartitionKey, end: LogEnd, bytes: usize) {
+        let Some(state) = self.partitions.get(&partition) else { return };
+        let mut state = lock(&state);
+        if let Some(last) = &mut state.end {
+            *last = last.furthest(end);
         }
-        for waiter in &tail.waiters {
+        for waiter in &state.waiters {
             waiter.appended(bytes as i64);
         }
     }
 
-    /// Takes what Postgres says. Rows that somebody else appended wake every waiter, since their
-    /// size is not known here.
-    pub(crate) fn observed(&self, partition: PartitionKey, seen: Bounds) {
-        let tail = self.tails.entry(partition).or_default();
-        let mut tail = lock(&tail);
-        let moved = tail.bounds.is_none_or(|known| seen.high_watermark > known.high_watermark);
-        let known = tail.bounds.get_or_insert(seen);
-        *known = Bounds {
-            log_start_offset: known.log_start_offset.max(seen.log_start_offset),
-            high_watermark: known.high_watermark.max(seen.high_watermark),
-        };
-        if moved {
-            for waiter in &tail.waiters {
+    /// Takes what Postgres says. Rows that others appended wake every waiter, since their size is not
+    /// known here.
+    pub(super) fn observed(&self, partition: PartitionKey, seen: LogEnd) {
+        let state = self.partitions.entry(partition).or_default();
+        let mut state = lock(&state);
+        let is_news = state.end.is_none_or(|last| seen.is_past(last));
+        state.end = Some(state.end.map_or(seen, |last| last.furthest(seen)));
+        if is_news {
+            for waiter in &state.waiters {
                 waiter.appended(i64::from(i32::MAX));
             }
         }
     }
 
-    pub(crate) fn bounds(&self, partition: PartitionKey) -> Option<Bounds> {
-        self.tails.get(&partition).and_then(|tail| lock(&tail).bounds)
+    pub(super) fn end(&self, partition: PartitionKey) -> Option<LogEnd> {
+        self.partitions.get(&partition).and_then(|state| lock(&state).end)
     }
 
-    /// Partitions that somebody waits for or has just waited for: consumers come back at once.
-    pub(crate) fn watched(&self) -> Vec<PartitionKey> {
-        self.tails.iter().filter(|tail| lock(tail).is_watched()).map(|tail| *tail.key()).collect()
+    /// Partitions that a fetch waits for or has just waited for: consumers come back at once.
+    pub(super) fn watched(&self) -> Vec<PartitionKey> {
+        self.partitions.iter().filter(|state| lock(state).is_watched()).map(|state| *state.key()).collect()
     }
 
-    pub(crate) fn is_watched(&self, partition: PartitionKey) -> bool {
-        self.tails.get(&partition).is_some_and(|tail| lock(&tail).is_watched())
+    pub(super) fn is_watched(&self, partition: PartitionKey) -> bool {
+        self.partitions.get(&partition).is_some_and(|state| lock(&state).is_watched())
     }
 
-    /// Somebody has read everything; the next append is what he reads next.
-    pub(crate) fn note_reader_at_end(&self, partition: PartitionKey) {
-        if let Some(tail) = self.tails.get(&partition) {
-            lock(&tail).last_at_end = Some(Instant::now());
+    /// A reader has read everything; the next append is what it reads next.
+    pub(super) fn note_reader_at_end(&self, partition: PartitionKey) {
+        if let Some(state) = self.partitions.get(&partition) {
+            lock(&state).last_at_end = Some(Instant::now());
         }
     }
 
-    pub(crate) fn has_reader_at_end(&self, partition: PartitionKey) -> bool {
-        let is_recent = |at: Instant| at.elapsed() < watch::LINGER;
-        self.tails.get(&partition).is_some_and(|tail| lock(&tail).last_at_end.is_some_and(is_recent))
+    pub(super) fn has_reader_at_end(&self, partition: PartitionKey) -> bool {
+        let is_recent = |at: Instant| at.elapsed() < LINGER;
+        self.partitions.get(&partition).is_some_and(|state| lock(&state).last_at_end.is_some_and(is_recent))
     }
 
     /// Bytes of a record of this partition, from the last read or as a guess.
-    pub(crate) fn row_bytes(&self, partition: PartitionKey) -> usize {
+    pub(super) fn row_bytes(&self, partition: PartitionKey) -> usize {
         const UNKNOWN: usize = 1024;
-        let known = self.tails.get(&partition).map_or(0, |tail| lock(&tail).row_bytes);
-        if known == 0 { UNKNOWN } else { known }
+        let last = self.partitions.get(&partition).map_or(0, |state| lock(&state).row_bytes);
+        if last == 0 { UNKNOWN } else { last }
     }
 
-    pub(crate) fn note_row_bytes(&self, partition: PartitionKey, row_bytes: usize) {
-        if let Some(tail) = self.tails.get(&partition) {
-            lock(&tail).row_bytes = row_bytes;
+    pub(super) fn note_row_bytes(&self, partition: PartitionKey, row_bytes: usize) {
+        if let Some(state) = self.partitions.get(&partition) {
+            lock(&state).row_bytes = row_bytes;
         }
     }
 
-    /// Drops what is known of a deleted topic and wakes who waits for it.
-    pub(crate) fn forget_topic(&self, topic_id: i64) {
-        self.tails.retain(|partition, tail| {
+    /// Drops what is remembered of a deleted topic and wakes its waiters.
+    pub(super) fn forget_topic(&self, topic_id: i64) {
+        self.partitions.retain(|partition, state| {
             let gone = partition.topic_id == topic_id;
             if gone {
-                lock(tail).waiters.iter().for_each(|waiter| waiter.notify.notify_one());
+                lock(state).waiters.iter().for_each(|waiter| waiter.notify.notify_one());
             }
             !gone
         });
     }
 
     fn subscribe(&self, partition: PartitionKey, waiter: &Arc<Waiter>) {
-        lock(&self.tails.entry(partition).or_default()).waiters.push(Arc::clone(waiter));
+        lock(&self.partitions.entry(partition).or_default()).waiters.push(Arc::clone(waiter));
     }
 
     fn unsubscribe(&self, partition: PartitionKey, waiter: &Arc<Waiter>) {
-        if let Some(tail) = self.tails.get(&partition) {
-            let mut tail = lock(&tail);
-            tail.waiters.retain(|other| !Arc::ptr_eq(other, waiter));
-            tail.last_wait = Some(Instant::now());
+        if let Some(state) = self.partitions.get(&partition) {
+            let mut state = lock(&state);
+            state.waiters.retain(|other| !Arc::ptr_eq(other, waiter));
+            state.last_wait = Some(Instant::now());
         }
     }
 }
@@ -168,7 +160,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    pub(crate) fn new(waiters: Arc<Waiters>, partitions: Vec<PartitionKey>) -> Self {
+    pub(super) fn new(waiters: Arc<Waiters>, partitions: Vec<PartitionKey>) -> Self {
         // Until `want` says otherwise, any byte is a reason to look again.
         let waiter = Arc::new(Waiter { wanted_bytes: AtomicI64::new(1), notify: Notify::new() });
         for partition in &partitions {
@@ -189,7 +181,7 @@ impl Subscription {
         self.waiter.appended(bytes);
     }
 
-    /// Resolves when the wanted bytes are there, or somebody else moved the end of a partition.
+    /// Resolves when the wanted bytes are there, or the end of a partition was moved by others.
     /// May wake without a reason.
     pub async fn moved(&self) {
         self.waiter.notify.notified().await;
@@ -206,16 +198,15 @@ impl Drop for Subscription {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio::time::timeout;
 
     use super::*;
+    use crate::offset::Offset;
 
     const PARTITION: PartitionKey = PartitionKey { topic_id: 1, partition_id: 0 };
 
-    fn bounds(high_watermark: i64) -> Bounds {
-        Bounds { log_start_offset: 0, high_watermark }
+    fn end(high: i64) -> LogEnd {
+        LogEnd::new(Offset::ZERO, Offset::new(high))
     }
 
     async fn is_woken(subscription: &Subscription) -> bool {
@@ -227,35 +218,44 @@ mod tests {
         let waiters = Arc::new(Waiters::default());
         let subscription = Subscription::new(Arc::clone(&waiters), vec![PARTITION]);
         subscription.want(100);
-        waiters.appended(PARTITION, 1, 60);
+        waiters.appended(PARTITION, end(1), 60);
         assert!(!is_woken(&subscription).await);
-        waiters.appended(PARTITION, 2, 40);
+        waiters.appended(PARTITION, end(2), 40);
         assert!(is_woken(&subscription).await);
     }
 
     #[tokio::test]
     async fn rows_of_others_wake_at_once_and_only_when_new() {
         let waiters = Arc::new(Waiters::default());
-        waiters.observed(PARTITION, bounds(5));
+        waiters.observed(PARTITION, end(5));
         let subscription = Subscription::new(Arc::clone(&waiters), vec![PARTITION]);
         subscription.want(1_000_000);
-        waiters.observed(PARTITION, bounds(5));
+        waiters.observed(PARTITION, end(5));
         assert!(!is_woken(&subscription).await);
-        waiters.observed(PARTITION, bounds(6));
+        waiters.observed(PARTITION, end(6));
         assert!(is_woken(&subscription).await);
-        assert_eq!(waiters.bounds(PARTITION), Some(bounds(6)));
+        assert_eq!(waiters.end(PARTITION), Some(end(6)));
+    }
+
+    #[tokio::test]
+    async fn a_stable_offset_that_moves_alone_wakes_too() {
+        let waiters = Arc::new(Waiters::default());
+        waiters.observed(PARTITION, LogEnd { stable: Offset::new(2), ..end(5) });
+        let subscription = Subscription::new(Arc::clone(&waiters), vec![PARTITION]);
+        waiters.observed(PARTITION, LogEnd { stable: Offset::new(3), ..end(5) });
+        assert!(is_woken(&subscription).await);
     }
 
     #[tokio::test]
     async fn the_end_never_goes_back_and_a_dropped_subscription_leaves_no_waiter() {
         let waiters = Arc::new(Waiters::default());
-        waiters.observed(PARTITION, bounds(5));
-        waiters.appended(PARTITION, 9, 1);
-        waiters.observed(PARTITION, bounds(7));
-        assert_eq!(waiters.bounds(PARTITION), Some(bounds(9)));
+        waiters.observed(PARTITION, end(5));
+        waiters.appended(PARTITION, end(9), 1);
+        waiters.observed(PARTITION, end(7));
+        assert_eq!(waiters.end(PARTITION), Some(end(9)));
         let subscription = Subscription::new(Arc::clone(&waiters), vec![PARTITION]);
         assert_eq!(waiters.watched(), vec![PARTITION]);
         drop(subscription);
-        assert!(lock(&waiters.tails.get(&PARTITION).unwrap()).waiters.is_empty());
+        assert!(lock(&waiters.partitions.get(&PARTITION).unwrap()).waiters.is_empty());
     }
 }

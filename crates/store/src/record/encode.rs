@@ -1,23 +1,16 @@
-//! Records as rows of the message table: the mapping of keys, values, headers and timestamps to
-//! columns is storage.md D4; reading it back is [`super::decode`].
+//! Records as rows; [`super::decode`] is the reverse.
 
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
 use wire::batch::{ProducedBatch, Record};
 
-use super::headers;
-use crate::partition::PartitionKey;
-
-/// Bits of `kafka_flags`; NULL means none of them.
-pub(crate) mod flags {
-    pub(crate) const NULL_KEY: i16 = 1;
-    pub(crate) const NULL_VALUE: i16 = 2;
-    /// The key is in `kafka_key`; `routing_key` only shows it.
-    pub(crate) const KEY_IN_BYTES: i16 = 4;
-    /// The topic had `message.timestamp.type=LogAppendTime`: the timestamp is `enqueued_at`.
-    pub(crate) const LOG_APPEND_TIME: i16 = 8;
-}
+use super::{
+    column::Json,
+    columns::{PLAIN, Row, SNAPPY, flags},
+    headers,
+};
+use crate::{offset::Seq, partition::PartitionKey};
 
 /// `payload_compression` of the rows that the gateway writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -27,47 +20,13 @@ pub enum PayloadCompression {
     Snappy,
 }
 
-const PLAIN: i16 = 0;
-pub(crate) const SNAPPY: i16 = 1;
-
 /// Where a batch goes: what the partition's lock holder knows and the batch does not.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placement {
     pub(crate) partition: PartitionKey,
-    pub(crate) first_seq: i64,
+    pub(crate) first_seq: Seq,
     /// Set for LogAppendTime topics: the transaction's `now()` in milliseconds.
     pub(crate) log_append_time: Option<i64>,
-}
-
-/// The columns of a [`Row`], as every statement that writes rows names them.
-pub(crate) const COLUMNS: &str = "topic_id, partition_id, enqueue_seq, routing_key, payload, \
-     payload_compression, headers, kafka_key, kafka_flags, kafka_timestamp, kafka_max_timestamp, \
-     kafka_producer_id, kafka_producer_epoch, kafka_base_sequence, kafka_batch_records";
-
-/// One row. Columns that are not here take their defaults: `id`, `enqueued_at`, `priority`,
-/// `content_type_id`.
-pub(crate) struct Row<'a> {
-    pub(crate) partition: PartitionKey,
-    pub(crate) seq: i64,
-    pub(crate) routing_key: &'a str,
-    pub(crate) payload: &'a [u8],
-    pub(crate) payload_compression: i16,
-    /// JSON.
-    pub(crate) headers: Option<&'a str>,
-    pub(crate) key: Option<&'a [u8]>,
-    pub(crate) flags: Option<i16>,
-    pub(crate) timestamp: Option<i64>,
-    pub(crate) max_timestamp: Option<i64>,
-    /// Of the last row of an idempotent producer's batch.
-    pub(crate) batch: Option<BatchColumns>,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct BatchColumns {
-    pub(crate) producer_id: i64,
-    pub(crate) producer_epoch: i16,
-    pub(crate) base_sequence: i32,
-    pub(crate) records: i32,
 }
 
 /// Makes rows; keeps the buffers of what has to be encoded for them.
@@ -100,20 +59,18 @@ impl RowMaker {
         mut take: impl FnMut(&Row<'_>),
     ) {
         let header = &batch.header;
-        let columns = (header.producer_id >= 0).then_some(BatchColumns {
-            producer_id: header.producer_id,
-            producer_epoch: header.producer_epoch,
-            base_sequence: header.base_sequence,
-            records: header.records_count,
-        });
-        for (i, record) in batch.records().enumerate() {
+        let is_idempotent = header.producer_id >= 0;
+        for (index, record) in (0..).zip(batch.records()) {
             let timestamp = at.log_append_time.unwrap_or_else(|| batch.timestamp(&record));
-            let is_last = i as i32 == header.records_count - 1;
+            let ends_batch = is_idempotent && index == header.records_count - 1;
             take(&Row {
-                seq: at.first_seq + i as i64,
+                seq: at.first_seq.plus(i64::from(index)),
                 timestamp: at.log_append_time.is_none().then_some(timestamp),
                 max_timestamp: (timestamp < *max_timestamp).then_some(*max_timestamp),
-                batch: columns.filter(|_| is_last),
+                producer_id: ends_batch.then_some(header.producer_id),
+                producer_epoch: ends_batch.then_some(header.producer_epoch),
+                base_sequence: ends_batch.then_some(header.base_sequence),
+                batch_records: ends_batch.then_some(header.records_count),
                 ..self.row(&record, at)
             });
             *max_timestamp = timestamp.max(*max_timestamp);
@@ -156,7 +113,7 @@ impl RowMaker {
         let headers = (!record.headers.is_empty()).then(|| {
             self.json.clear();
             headers::encode(record.headers.iter(), &mut self.json);
-            self.json.as_str()
+            Json(self.json.as_str())
         });
         Row {
             partition: at.partition,
@@ -169,7 +126,10 @@ impl RowMaker {
             flags: (flags != 0).then_some(flags),
             timestamp: None,
             max_timestamp: None,
-            batch: None,
+            producer_id: None,
+            producer_epoch: None,
+            base_sequence: None,
+            batch_records: None,
         }
     }
 }

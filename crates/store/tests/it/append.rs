@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use sqlx::{Connection, PgConnection, Row};
-use store::{AppendError, Appended, PartitionKey};
+use store::{Append, AppendError, Appended, Offset, PartitionKey};
 use testkit::TestDatabase;
 use tokio::time::timeout;
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 fn at(base_offset: i64) -> Appended {
-    Appended { base_offset, log_append_time: None, log_start_offset: 0 }
+    Appended { base_offset: Offset::new(base_offset), log_append_time: None, log_start_offset: Offset::ZERO }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -358,4 +358,33 @@ async fn closing_writes_what_is_queued_and_refuses_the_rest() {
         ended.unwrap();
     }
     assert_eq!(log.values(0).await.len(), 50);
+}
+
+/// A writer that meets it ends in a panic.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a writer is to survive this");
+    }
+}
+
+#[tokio::test]
+async fn a_writer_that_panics_gives_its_partitions_back_and_goes_on() {
+    let database = TestDatabase::new().await;
+    let mut log = Log::create(&database, 1).await;
+    log.writers.shutdown().await;
+    let bomb = log.store.log.append(Append {
+        partition: log.key(0),
+        batch: plain(&["a"]),
+        log_append_time: false,
+        reservation: Box::new(Bomb),
+    });
+    let behind = log.queue(0, plain(&["b"]));
+    log.writers = log.store.log.spawn_writers();
+    assert_eq!(bomb.await.unwrap().unwrap(), at(0));
+    assert!(behind.await.is_err(), "nobody can tell its producer that it is stored");
+    for offset in 2..10 {
+        assert_eq!(log.append(0, plain(&["c"])).await.unwrap(), at(offset), "both are stored");
+    }
 }

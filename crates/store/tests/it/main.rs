@@ -5,6 +5,7 @@
 
 mod append;
 mod catalog;
+mod ends;
 mod groups;
 mod leases;
 mod maintenance;

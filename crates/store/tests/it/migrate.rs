@@ -10,14 +10,16 @@ use testkit::TestDatabase;
 use crate::{ADVISORY_LOCKS, number, run, texts};
 
 const DATAHUB_MADE: &str = include_str!("sql/datahub_made.sql");
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 10] = [
     "V001__pgqueue.sql",
     "V002__gateway.sql",
     "V003__groups.sql",
     "V004__kafka_partition_lease.sql",
     "V005__leadership.sql",
     "R__functions.sql",
+    "R__kafka_log_end.sql",
     "R__kafka_lock_partitions.sql",
+    "R__kafka_keep_ends.sql",
     "R__kafka_refuse_lease.sql",
 ];
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use sqlx::{Connection, PgConnection};
-use store::{Bounds, OffsetAndTimestamp, ReadError, ReadLimit};
+use store::{LogEnd, Offset, OffsetAndTimestamp, ReadError, ReadLimit};
 use testkit::TestDatabase;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -51,20 +51,20 @@ fn decode(bytes: &[u8]) -> Vec<Read> {
 }
 
 impl Log {
-    async fn bounds(&self, partition: i32) -> Bounds {
-        self.store.log.partition_bounds(&[self.key(partition)]).await.unwrap()[&self.key(partition)]
+    async fn end(&self, partition: i32) -> LogEnd {
+        self.store.log.ends(&[self.key(partition)]).await.unwrap()[&self.key(partition)]
     }
 
     async fn read(&self, partition: i32, offset: i64, max_bytes: usize) -> Result<Vec<Read>, ReadError> {
-        let known = self.store.log.known_bounds(&[self.key(partition)]).await.unwrap()[&self.key(partition)];
+        let last = self.store.log.last_ends(&[self.key(partition)]).await.unwrap()[&self.key(partition)];
         let limit = ReadLimit { max_bytes, at_least_one: true };
-        let fetched = self.store.log.fetch(self.key(partition), offset, limit, known).await?;
+        let fetched = self.store.log.fetch(self.key(partition), Offset::new(offset), limit, last).await?;
         Ok(decode(&fetched.records))
     }
 
     async fn bytes_read(&self, offset: i64, limit: ReadLimit) -> usize {
-        let known = self.bounds(0).await;
-        self.store.log.fetch(self.key(0), offset, limit, known).await.unwrap().records.len()
+        let last = self.end(0).await;
+        self.store.log.fetch(self.key(0), Offset::new(offset), limit, last).await.unwrap().records.len()
     }
 
     async fn insert_as_pgqueue(&self, connection: &mut PgConnection, key: &str, payload: &[u8], compression: i16) {
@@ -217,7 +217,7 @@ async fn offsets_outside_of_the_log_are_refused_and_gaps_inside_are_not() {
     let log = Log::create(&database, 1).await;
     log.append(0, plain(&["0", "1", "2", "3", "4", "5"])).await.unwrap();
     let beyond = log.read(0, 7, UNLIMITED).await;
-    assert!(matches!(beyond, Err(ReadError::OffsetOutOfRange(b)) if b.high_watermark == 6), "{beyond:?}");
+    assert!(matches!(beyond, Err(ReadError::OffsetOutOfRange(b)) if b.high.get() == 6), "{beyond:?}");
     assert_eq!(log.read(0, 6, UNLIMITED).await.unwrap(), []);
 
     let mut connection = database.connection().await;
@@ -226,20 +226,20 @@ async fn offsets_outside_of_the_log_are_refused_and_gaps_inside_are_not() {
         .await
         .unwrap();
     let below = log.read(0, 1, UNLIMITED).await;
-    assert!(matches!(below, Err(ReadError::OffsetOutOfRange(b)) if b.log_start_offset == 2), "{below:?}");
+    assert!(matches!(below, Err(ReadError::OffsetOutOfRange(b)) if b.start.get() == 2), "{below:?}");
     let offsets: Vec<_> = log.read(0, 2, UNLIMITED).await.unwrap().iter().map(|r| r.offset).collect();
     assert_eq!(offsets, [2, 3, 5]);
     assert_eq!(log.read(0, 4, UNLIMITED).await.unwrap()[0].offset, 5, "a gap inside the log is skipped");
-    let bounds = log.bounds(0).await;
-    assert_eq!((bounds.log_start_offset, bounds.high_watermark), (2, 6));
+    let end = log.end(0).await;
+    assert_eq!((end.start.get(), end.high.get()), (2, 6));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_empty_partition_starts_and_ends_where_the_ledger_says() {
     let database = TestDatabase::new().await;
     let log = Log::create(&database, 2).await;
-    let bounds = log.bounds(1).await;
-    assert_eq!((bounds.log_start_offset, bounds.high_watermark), (0, 0));
+    let end = log.end(1).await;
+    assert_eq!((end.start.get(), end.high.get()), (0, 0));
     let mut connection = database.connection().await;
     sqlx::query(
         "INSERT INTO queue.metadata_queue_kafka_partition (topic_id, partition_id, next_seq) VALUES ($1, 1, 11)",
@@ -248,8 +248,8 @@ async fn an_empty_partition_starts_and_ends_where_the_ledger_says() {
     .execute(&mut connection)
     .await
     .unwrap();
-    let bounds = log.bounds(1).await;
-    assert_eq!((bounds.log_start_offset, bounds.high_watermark), (10, 10));
+    let end = log.end(1).await;
+    assert_eq!((end.start.get(), end.high.get()), (10, 10));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -272,18 +272,18 @@ async fn offsets_by_time_equal_a_scan() {
         }
         log.append(0, batch.produced()).await.unwrap();
     }
-    let bounds = log.bounds(0).await;
+    let end = log.end(0).await;
     for target in (999_000..clock + 600).step_by(7) {
         let expected = timestamps
             .iter()
             .position(|timestamp| *timestamp >= target)
-            .map(|i| OffsetAndTimestamp { offset: i as i64, timestamp: timestamps[i] });
-        assert_eq!(log.store.log.offset_for_timestamp(log.key(0), target, bounds).await.unwrap(), expected, "{target}");
+            .map(|i| OffsetAndTimestamp { offset: Offset::new(i as i64), timestamp: timestamps[i] });
+        assert_eq!(log.store.log.offset_for_timestamp(log.key(0), target, end).await.unwrap(), expected, "{target}");
     }
     let max = *timestamps.iter().max().unwrap();
     let first = timestamps.iter().position(|timestamp| *timestamp == max).unwrap() as i64;
-    let found = log.store.log.offset_of_max_timestamp(log.key(0), bounds).await.unwrap();
-    assert_eq!(found, Some(OffsetAndTimestamp { offset: first, timestamp: max }));
+    let found = log.store.log.offset_of_max_timestamp(log.key(0), end).await.unwrap();
+    assert_eq!(found, Some(OffsetAndTimestamp { offset: Offset::new(first), timestamp: max }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -296,9 +296,9 @@ async fn log_append_time_is_the_commit_s_and_the_same_everywhere() {
     let read = log.read(0, 0, UNLIMITED).await.unwrap();
     let times: Vec<_> = read.iter().map(|r| Some(r.timestamp)).collect();
     assert_eq!(times, [first.log_append_time, first.log_append_time, second.log_append_time]);
-    let bounds = log.bounds(0).await;
-    let found = log.store.log.offset_for_timestamp(log.key(0), read[0].timestamp, bounds).await.unwrap().unwrap();
-    assert_eq!(found.offset, 0);
+    let end = log.end(0).await;
+    let found = log.store.log.offset_for_timestamp(log.key(0), read[0].timestamp, end).await.unwrap().unwrap();
+    assert_eq!(found.offset, Offset::ZERO);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -324,7 +324,7 @@ async fn rows_of_others_wake_also_when_their_transaction_was_long() {
     });
     let mut connection = database.connection().await;
     for _ in 0..3 {
-        log.store.log.known_bounds(&[log.key(0)]).await.unwrap();
+        log.store.log.last_ends(&[log.key(0)]).await.unwrap();
         let subscription = log.store.log.subscribe(vec![log.key(0)]);
         let mut transaction = connection.begin().await.unwrap();
         sqlx::query(

@@ -42,7 +42,7 @@ fn is_refused(answer: &Result<Appended, AppendError>) -> bool {
 
 /// Base offsets of what was stored.
 fn offsets(answers: &[Result<Appended, AppendError>]) -> Vec<Option<i64>> {
-    answers.iter().map(|answer| answer.as_ref().ok().map(|appended| appended.base_offset)).collect()
+    answers.iter().map(|answer| answer.as_ref().ok().map(|appended| appended.base_offset.get())).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,7 +57,7 @@ async fn the_producers_of_other_partitions_do_not_suffer() {
             let batches = (0..11).map(|partition| (partition, plain(&[value(partition)]))).collect();
             let answers = append_together(&mut log, batches).await;
             if round == 1 {
-                assert_eq!(answers[5].as_ref().unwrap().base_offset, 0, "{kind}: {answers:?}");
+                assert_eq!(answers[5].as_ref().unwrap().base_offset.get(), 0, "{kind}: {answers:?}");
                 continue;
             }
             assert!(is_refused(&answers[5]), "{kind}: {answers:?}");
@@ -103,8 +103,8 @@ async fn what_an_idempotent_producer_sent_behind_it_is_out_of_sequence() {
         assert!(matches!(answer, Err(AppendError::OutOfOrderSequence)), "{late}: {answer:?}");
     }
     // As franz-go goes on, with the same sequence, and as Java does, with a new epoch.
-    assert_eq!(log.append(0, idempotent(7, 0, 0, &["again"])).await.unwrap().base_offset, 2);
+    assert_eq!(log.append(0, idempotent(7, 0, 0, &["again"])).await.unwrap().base_offset.get(), 2);
     assert!(is_refused(&log.append(0, idempotent(7, 0, 1, &["refused"])).await));
-    assert_eq!(log.append(0, idempotent(7, 1, 0, &["new epoch"])).await.unwrap().base_offset, 3);
+    assert_eq!(log.append(0, idempotent(7, 1, 0, &["new epoch"])).await.unwrap().base_offset.get(), 3);
     assert_eq!(log.values(0).await, ["other", "other", "again", "new epoch"]);
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use local_postgres::StopMode;
-use store::{Bounds, ReadLimit};
+use store::{LogEnd, Offset, ReadLimit};
 use testkit::TestDatabase;
 
 use crate::records::{Batch, Log, idempotent, plain};
@@ -11,18 +11,18 @@ type Headers<'a> = &'a [(&'a [u8], Option<&'a [u8]>)];
 
 const LARGE: ReadLimit = ReadLimit { max_bytes: 1 << 24, at_least_one: true };
 
-async fn end(log: &Log) -> Bounds {
-    log.store.log.known_bounds(&[log.key(0)]).await.unwrap()[&log.key(0)]
+async fn end(log: &Log) -> LogEnd {
+    log.store.log.last_ends(&[log.key(0)]).await.unwrap()[&log.key(0)]
 }
 
-async fn read(log: &Log, offset: i64, known: Bounds) -> Bytes {
+async fn read(log: &Log, offset: Offset, known: LogEnd) -> Bytes {
     log.store.log.fetch(log.key(0), offset, LARGE, known).await.unwrap().records
 }
 
 /// A consumer that has read everything.
 async fn stand_at_the_end(log: &Log) {
     let known = end(log).await;
-    assert!(read(log, known.high_watermark, known).await.is_empty());
+    assert!(read(log, known.high, known).await.is_empty());
 }
 
 fn odd() -> wire::batch::ProducedBatch {
@@ -51,8 +51,7 @@ async fn the_tail_is_what_the_rows_say() {
         {
             stand_at_the_end(&log).await;
             let appended = log.append(0, batch).await.unwrap();
-            let (from_tail, from_rows) =
-                (end(&log).await, rows.store.log.partition_bounds(&[rows.key(0)]).await.unwrap());
+            let (from_tail, from_rows) = (end(&log).await, rows.store.log.ends(&[rows.key(0)]).await.unwrap());
             let from_rows = read(&rows, appended.base_offset, from_rows[&rows.key(0)]).await;
             assert_eq!(read(&log, appended.base_offset, from_tail).await, from_rows);
             assert!(!from_rows.is_empty());
@@ -72,15 +71,15 @@ async fn readers_at_the_end_need_no_postgres_and_all_that_came_meanwhile_is_ther
         log.append(0, plain(&[value])).await.unwrap();
     }
     let known = end(&log).await;
-    assert_eq!(known.high_watermark, 4);
+    assert_eq!(known.high.get(), 4);
     database.server().stop(StopMode::Immediate).unwrap();
-    let records = read(&log, 1, known).await;
+    let records = read(&log, Offset::new(1), known).await;
     for value in [&b"one"[..], b"two", b"three"] {
         assert!(records.windows(value.len()).any(|bytes| bytes == value));
     }
     let small = ReadLimit { max_bytes: 100, at_least_one: false };
-    let first = log.store.log.fetch(log.key(0), 1, small, known).await.unwrap().records;
+    let first = log.store.log.fetch(log.key(0), Offset::new(1), small, known).await.unwrap().records;
     assert!(!first.is_empty() && first.len() <= 100, "whole appends that fit: {}", first.len());
     // Nobody stood at the end when this one came.
-    assert!(log.store.log.fetch(log.key(0), 0, LARGE, known).await.is_err());
+    assert!(log.store.log.fetch(log.key(0), Offset::new(0), LARGE, known).await.is_err());
 }

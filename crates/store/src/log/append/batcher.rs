@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{
-    sequence::Producers,
+    memory::PartitionMemory,
     types::{Append, AppendError, Appended},
 };
 use crate::partition::PartitionKey;
@@ -24,46 +24,49 @@ const WORTH_A_WRITER: usize = 32 * 1024;
 const LONGEST_WAIT: Duration = Duration::from_millis(5);
 
 /// One batch and who waits for it.
-pub(crate) struct Pending {
-    pub(crate) append: Append,
-    pub(crate) reply: oneshot::Sender<Result<Appended, AppendError>>,
+pub(super) struct Pending {
+    pub(super) append: Append,
+    pub(super) reply: oneshot::Sender<Result<Appended, AppendError>>,
 }
 
-/// What the gateway remembers of a partition between two transactions; all of it can be lost.
-#[derive(Default)]
-pub(crate) struct PartitionMemory {
-    /// The seq that follows the last append of this gateway, 0 if it made none. Another value
-    /// under the lock means that somebody else appended.
-    pub(crate) next_seq: i64,
-    /// Somebody else appended or removed rows lately: the end is looked up before the next append.
-    pub(crate) is_suspect: bool,
-    /// Running maximum of the record timestamps.
-    pub(crate) max_timestamp: i64,
-    pub(crate) producers: Producers,
-}
-
-impl PartitionMemory {
-    /// All but the end, which the gateway never gives out twice; that is looked up before the next append.
-    pub(crate) fn forget(&mut self) {
-        self.producers.forget_all();
-        self.max_timestamp = -1;
-        self.is_suspect = true;
-    }
-}
-
-/// The batches of one partition that a writer has taken, with the partition's memory.
-pub(crate) struct Work {
-    pub(crate) partition: PartitionKey,
-    pub(crate) pending: VecDeque<Pending>,
+/// The batches of one partition that a writer has taken, with the partition's memory. Dropping it gives
+/// the partition back. What is pending then was not answered, as after a panic, and maybe it is written:
+/// its producers are told to try again.
+pub(super) struct Work {
+    batcher: Arc<Batcher>,
+    pub(super) partition: PartitionKey,
+    pub(super) pending: VecDeque<Pending>,
     /// What follows when `pending` is answered.
-    pub(crate) later: VecDeque<Pending>,
-    pub(crate) memory: PartitionMemory,
+    pub(super) later: VecDeque<Pending>,
+    pub(super) memory: PartitionMemory,
+    is_contended: bool,
 }
 
 impl Work {
     /// Makes all of it pending.
-    pub(crate) fn join(&mut self) {
+    pub(super) fn join(&mut self) {
         self.pending.append(&mut self.later);
+    }
+
+    /// Puts all of it in front of the queue again, of which nothing was written, since the partition's lock
+    /// was not free.
+    pub(super) fn requeue(mut self) {
+        self.join();
+        self.is_contended = true;
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if !self.is_contended {
+            self.join();
+            let unanswered = std::mem::take(&mut self.pending);
+            if !unanswered.is_empty() {
+                self.memory.forget();
+            }
+            unanswered.iter().for_each(|pending| self.memory.producers.refused(&pending.append.batch.header));
+        }
+        Arc::clone(&self.batcher).put_back(self);
     }
 }
 
@@ -97,6 +100,13 @@ struct State {
     closed: bool,
 }
 
+/// A partition's part of what a writer takes.
+struct Taken {
+    partition: PartitionKey,
+    pending: VecDeque<Pending>,
+    memory: PartitionMemory,
+}
+
 /// What a writer does next.
 enum Turn {
     Work(Vec<Work>),
@@ -109,14 +119,14 @@ enum Turn {
 /// The queue between the connections and the writers. Its size is bounded by the bytes of requests
 /// that the gateway admits.
 #[derive(Default)]
-pub(crate) struct Batcher {
+pub(in crate::log) struct Batcher {
     state: Mutex<State>,
     /// Wakes the writer that came last: what its session of Postgres needs is still in the caches.
     wake: Notify,
 }
 
 impl Batcher {
-    pub(crate) fn submit(&self, append: Append, reply: oneshot::Sender<Result<Appended, AppendError>>) {
+    pub(super) fn submit(&self, append: Append, reply: oneshot::Sender<Result<Appended, AppendError>>) {
         let partition = append.partition;
         let mut state = self.lock();
         if state.closed {
@@ -136,13 +146,13 @@ impl Batcher {
         }
     }
 
-    pub(crate) fn close(&self) {
+    pub(super) fn close(&self) {
         self.lock().closed = true;
         self.wake.notify_last();
     }
 
     /// Waits for work; `None` when the batcher is closed and empty.
-    pub(crate) async fn take(&self, max_bytes: usize) -> Option<Vec<Work>> {
+    pub(super) async fn take(self: &Arc<Self>, max_bytes: usize) -> Option<Vec<Work>> {
         loop {
             match self.turn(max_bytes) {
                 Turn::Work(work) => return Some(work),
@@ -153,12 +163,12 @@ impl Batcher {
         }
     }
 
-    fn turn(&self, max_bytes: usize) -> Turn {
+    fn turn(self: &Arc<Self>, max_bytes: usize) -> Turn {
         let mut state = self.lock();
         if let Some(pause) = state.pause() {
             return Turn::Pause(pause);
         }
-        let work = state.take(max_bytes);
+        let work = self.work(state.take(max_bytes));
         let more = !state.ready.is_empty();
         let ended = state.closed && !more;
         drop(state);
@@ -172,17 +182,28 @@ impl Batcher {
         }
     }
 
-    /// Gives a partition back. What is still pending in `work` goes in front of the queue again.
-    pub(crate) fn put_back(&self, work: Work, contended: bool) {
+    fn work(self: &Arc<Self>, taken: Vec<Taken>) -> Vec<Work> {
+        let work = |Taken { partition, pending, memory }| Work {
+            batcher: Arc::clone(self),
+            partition,
+            pending,
+            later: VecDeque::new(),
+            memory,
+            is_contended: false,
+        };
+        taken.into_iter().map(work).collect()
+    }
+
+    fn put_back(&self, work: &mut Work) {
         let mut state = self.lock();
         state.with_writers -= 1;
         state.bytes += work.pending.iter().map(Pending::bytes).sum::<usize>();
         let Entry::Occupied(mut entry) = state.queues.entry(work.partition) else { return };
         let queue = entry.get_mut();
-        queue.memory = work.memory;
+        queue.memory = std::mem::take(&mut work.memory);
         queue.with_writer = false;
-        queue.contended = contended;
-        for pending in work.pending.into_iter().rev() {
+        queue.contended = work.is_contended;
+        for pending in work.pending.drain(..).rev() {
             queue.pending.push_front(pending);
         }
         if !queue.pending.is_empty() {
@@ -193,14 +214,14 @@ impl Batcher {
     }
 
     /// Forgets partitions of a deleted topic that have nothing queued.
-    pub(crate) fn forget_topic(&self, topic_id: i64) {
+    pub(in crate::log) fn forget_topic(&self, topic_id: i64) {
         self.lock().queues.retain(|partition, queue| {
             partition.topic_id != topic_id || queue.with_writer || !queue.pending.is_empty()
         });
     }
 
     /// Takes everything that is queued, so that it can be refused.
-    pub(crate) fn take_pending(&self) -> Vec<Pending> {
+    pub(super) fn take_pending(&self) -> Vec<Pending> {
         let mut state = self.lock();
         let ready = std::mem::take(&mut state.ready);
         let pending: Vec<Pending> = ready
@@ -234,7 +255,7 @@ impl State {
     }
 
     /// Takes ready partitions up to `max_bytes` of records, the first batch in any case.
-    fn take(&mut self, max_bytes: usize) -> Vec<Work> {
+    fn take(&mut self, max_bytes: usize) -> Vec<Taken> {
         let mut taken = Vec::new();
         let mut bytes = 0;
         let mut later = VecDeque::new();
@@ -264,7 +285,7 @@ impl State {
             queue.with_writer = true;
             let alone = std::mem::take(&mut queue.contended);
             let memory = std::mem::take(&mut queue.memory);
-            taken.push(Work { partition, pending, later: VecDeque::new(), memory });
+            taken.push(Taken { partition, pending, memory });
             if alone {
                 break;
             }
@@ -301,7 +322,7 @@ mod tests {
 
     #[tokio::test]
     async fn little_waits_for_the_writer_that_is_at_work_but_not_for_long() {
-        let batcher = Batcher::default();
+        let batcher = Arc::new(Batcher::default());
         submit(&batcher, 0, 10);
         assert_eq!(batcher.lock().pause(), None, "nobody is at work");
         let first = batcher.take(1 << 20).await.unwrap();
@@ -318,7 +339,6 @@ mod tests {
         assert!(start.elapsed() >= LONGEST_WAIT / 2);
         for mut work in first.into_iter().chain(second) {
             work.pending.clear();
-            batcher.put_back(work, false);
         }
         let state = batcher.lock();
         assert_eq!((state.bytes, state.with_writers), (0, 1));

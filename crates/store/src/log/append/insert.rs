@@ -4,26 +4,29 @@
 //! each partition. The statement takes the locks, compares, and writes the partitions whose end is
 //! where it was expected; that is always so while no other gateway or pgQueue client appends to them.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::collections::HashMap;
 
-use sqlx::{PgConnection, Row as _};
+use sqlx::{PgConnection, Row};
 
 use super::{
     batcher::Work,
-    transaction::{Locked, Placed, place},
+    placing::{AppendedAt, Placing},
+    transaction::Part,
 };
 use crate::{
     error::StoreError,
-    log::{Log, statements::Statement},
-    record::{Placement, Row, RowMaker},
+    log::Log,
+    offset::{Offset, Seq},
+    partition::PartitionKey,
+    record::{Placement, RowArrays, RowMaker},
 };
 
 /// More rows are quicker by COPY.
 const MAX_ROWS: i32 = 128;
 const MAX_BYTES: usize = 256 * 1024;
 
-/// Writes all partitions of `work`, which is sorted, if they are small and well known: `None`: they
-/// are not. Within it `None` for a partition whose lock was not free, or that somebody else has changed.
+/// Writes all partitions of `work`, which is sorted, if they are small and well remembered; `None`: they
+/// are not. Within it `None` for a partition whose lock was not free, or that others have changed.
 ///
 /// # Errors
 /// Nobody knows whether it was written.
@@ -31,48 +34,58 @@ pub(super) async fn insert(
     log: &Log,
     connection: &mut PgConnection,
     work: &mut [Work],
-) -> Result<Option<Vec<Option<Placed>>>, StoreError> {
-    if !is_small(work) || !work.iter().all(is_known) {
+) -> Result<Option<Vec<Option<Part>>>, StoreError> {
+    if !is_small(work) {
         return Ok(None);
     }
-    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as i64;
+    let Some(expected) = work.iter().map(expected_end).collect::<Option<Vec<Seq>>>() else { return Ok(None) };
     let mut placed = Vec::with_capacity(work.len());
-    let mut columns = Columns::default();
+    let mut arrays = RowArrays::default();
     let mut rows = RowMaker::new(log.db.config().append.payload_compression);
-    for (item, number) in work.iter_mut().zip(1..) {
-        let expected = Locked {
-            partition_count: i32::MAX, // the statement sees to that
-            next_seq: item.memory.next_seq,
-            log_start_seq: 1,
-            max_timestamp: item.memory.max_timestamp,
-            now_ms,
-        };
-        let part = place(log, connection, item, &expected).await?;
-        for (pending, first_seq) in item.pending.iter().zip(&part.first_seqs) {
-            let Some(first_seq) = *first_seq else { continue };
-            let at = Placement { partition: item.partition, first_seq, log_append_time: None };
-            rows.each_row(&pending.append.batch, at, &mut item.memory.max_timestamp, |row| columns.push(number, row));
+    for (item, next_seq) in work.iter_mut().zip(&expected) {
+        let batches = item.pending.iter().map(|pending| &pending.append.batch);
+        let placing = Placing::of(batches, *next_seq, &mut item.memory.producers, None);
+        for (append, first_seq) in placing.writes(&item.pending) {
+            let placement = Placement { partition: item.partition, first_seq, log_append_time: None };
+            rows.each_row(&append.batch, placement, &mut item.memory.max_timestamp, |row| arrays.push(row));
         }
-        placed.push(Some(part));
+        placed.push(placing);
     }
-    let answer = columns.bind(log, work).fetch_all(connection).await?;
-    let mut log_starts = vec![None; work.len()];
-    for row in answer {
-        let (number, log_start_seq, is_written): (i32, i64, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-        if let Some(log_start) = log_starts.get_mut(number as usize - 1) {
-            *log_start = Some((log_start_seq, is_written));
+    let written = write(log, connection, work, &expected, arrays).await?;
+    let part = |(item, placing): (&mut Work, Placing)| {
+        let log_start = written.get(&item.partition);
+        if log_start.is_none() {
+            item.memory.forget();
+        }
+        Some(Part { placing, at: AppendedAt { log_start: *log_start?, time_ms: None } })
+    };
+    Ok(Some(work.iter_mut().zip(placed).map(part).collect()))
+}
+
+/// Returns the partitions that were written, with the start of their logs.
+async fn write(
+    log: &Log,
+    connection: &mut PgConnection,
+    work: &[Work],
+    expected: &[Seq],
+    arrays: RowArrays,
+) -> Result<HashMap<PartitionKey, Offset>, StoreError> {
+    let locks = log
+        .state
+        .statements
+        .insert_rows()
+        .bind(work.iter().map(|item| item.partition.topic_id).collect::<Vec<i64>>())
+        .bind(work.iter().map(|item| item.partition.partition_id).collect::<Vec<i32>>())
+        .bind(work.iter().map(|item| item.partition.lock_key()).collect::<Vec<i64>>())
+        .bind(expected.iter().map(|seq| seq.get()).collect::<Vec<i64>>());
+    let mut written = HashMap::with_capacity(work.len());
+    for row in arrays.bind(locks).fetch_all(connection).await? {
+        if row.try_get("is_written")? {
+            let partition = PartitionKey::new(row.try_get("topic_id")?, row.try_get("partition_id")?);
+            written.insert(partition, Seq::new(row.try_get("log_start_seq")?).offset());
         }
     }
-    for ((item, part), log_start) in work.iter_mut().zip(&mut placed).zip(log_starts) {
-        match (log_start, part.as_mut()) {
-            (Some((log_start_seq, true)), Some(part)) => part.set_log_start(log_start_seq),
-            _ => {
-                item.memory.forget();
-                *part = None;
-            }
-        }
-    }
-    Ok(Some(placed))
+    Ok(written)
 }
 
 fn is_small(work: &[Work]) -> bool {
@@ -84,75 +97,12 @@ fn is_small(work: &[Work]) -> bool {
     rows <= MAX_ROWS && bytes <= MAX_BYTES
 }
 
-/// Whether the end of the partition and the last batches of its producers are remembered, and the
-/// time at which Postgres writes does not matter.
-fn is_known(item: &Work) -> bool {
+/// The end of the partition, if it and the last batches of the producers are remembered, and the time at
+/// which Postgres writes does not matter.
+fn expected_end(item: &Work) -> Option<Seq> {
     let memory = &item.memory;
     let knows = |id: i64| id < 0 || memory.producers.knows(id);
-    memory.next_seq > 0
-        && !memory.is_suspect
-        && item.pending.iter().all(|p| !p.append.log_append_time && knows(p.append.batch.header.producer_id))
-}
-
-/// Rows as arrays, one for each column.
-#[derive(Default)]
-struct Columns {
-    /// Which partition of the statement, from 1.
-    part: Vec<i32>,
-    seq: Vec<i64>,
-    routing_key: Vec<String>,
-    payload: Vec<Vec<u8>>,
-    payload_compression: Vec<i16>,
-    headers: Vec<Option<String>>,
-    key: Vec<Option<Vec<u8>>>,
-    flags: Vec<Option<i16>>,
-    timestamp: Vec<Option<i64>>,
-    max_timestamp: Vec<Option<i64>>,
-    producer_id: Vec<Option<i64>>,
-    producer_epoch: Vec<Option<i16>>,
-    base_sequence: Vec<Option<i32>>,
-    batch_records: Vec<Option<i32>>,
-}
-
-impl Columns {
-    fn push(&mut self, part: i32, row: &Row<'_>) {
-        self.part.push(part);
-        self.seq.push(row.seq);
-        self.routing_key.push(row.routing_key.to_owned());
-        self.payload.push(row.payload.to_vec());
-        self.payload_compression.push(row.payload_compression);
-        self.headers.push(row.headers.map(str::to_owned));
-        self.key.push(row.key.map(<[u8]>::to_vec));
-        self.flags.push(row.flags);
-        self.timestamp.push(row.timestamp);
-        self.max_timestamp.push(row.max_timestamp);
-        self.producer_id.push(row.batch.map(|batch| batch.producer_id));
-        self.producer_epoch.push(row.batch.map(|batch| batch.producer_epoch));
-        self.base_sequence.push(row.batch.map(|batch| batch.base_sequence));
-        self.batch_records.push(row.batch.map(|batch| batch.records));
-    }
-
-    fn bind(self, log: &Log, work: &[Work]) -> Statement<'static> {
-        log.state
-            .statements
-            .insert_rows()
-            .bind(work.iter().map(|item| item.partition.topic_id).collect::<Vec<i64>>())
-            .bind(work.iter().map(|item| item.partition.partition_id).collect::<Vec<i32>>())
-            .bind(work.iter().map(|item| item.partition.lock_key()).collect::<Vec<i64>>())
-            .bind(work.iter().map(|item| item.memory.next_seq).collect::<Vec<i64>>())
-            .bind(self.part)
-            .bind(self.seq)
-            .bind(self.routing_key)
-            .bind(self.payload)
-            .bind(self.payload_compression)
-            .bind(self.headers)
-            .bind(self.key)
-            .bind(self.flags)
-            .bind(self.timestamp)
-            .bind(self.max_timestamp)
-            .bind(self.producer_id)
-            .bind(self.producer_epoch)
-            .bind(self.base_sequence)
-            .bind(self.batch_records)
-    }
+    let is_known = !memory.is_suspect
+        && item.pending.iter().all(|p| !p.append.log_append_time && knows(p.append.batch.header.producer_id));
+    memory.next_seq.filter(|_| is_known)
 }

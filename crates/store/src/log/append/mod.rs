@@ -6,10 +6,12 @@
 //! of their arrival and its lock is never contended within a gateway.
 
 mod batcher;
-mod copy;
 mod insert;
+mod memory;
+mod placing;
 mod queue;
 mod sequence;
+mod tail_ranges;
 mod transaction;
 mod types;
 mod writer;

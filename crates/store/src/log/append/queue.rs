@@ -1,3 +1,6 @@
+use std::panic::AssertUnwindSafe;
+
+use futures::FutureExt;
 use tokio::{sync::oneshot, task::JoinSet};
 
 use super::{
@@ -18,7 +21,7 @@ impl Log {
     pub fn spawn_writers(&self) -> JoinSet<()> {
         let mut writers = JoinSet::new();
         for _ in 0..self.db.config().append.append_writers.max(1) {
-            writers.spawn(writer::run(self.clone()));
+            writers.spawn(supervise(self.clone()));
         }
         writers
     }
@@ -26,5 +29,12 @@ impl Log {
     /// Refuses further appends; what is queued is still written.
     pub fn close_appends(&self) {
         self.state.batcher.close();
+    }
+}
+
+/// A panic is a bug, but not the end of the writer: what it had taken is given back by its drop.
+async fn supervise(log: Log) {
+    while AssertUnwindSafe(writer::run(log.clone())).catch_unwind().await.is_err() {
+        tracing::error!("a writer panicked and is started again; its producers are told to try again");
     }
 }

@@ -5,8 +5,10 @@ use std::collections::{HashMap, VecDeque};
 
 use wire::batch::BatchHeader;
 
+use crate::offset::Offset;
+
 /// Kafka remembers this many batches of a producer (`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`).
-pub(crate) const BATCHES_TO_RETAIN: usize = 5;
+pub(super) const BATCHES_TO_RETAIN: usize = 5;
 
 /// Producers remembered per partition. One that falls out is read from the index again when it
 /// comes back, so this only bounds memory.
@@ -14,15 +16,19 @@ const PRODUCERS_TO_RETAIN: usize = 4096;
 
 /// What a producer's batch left behind: enough to recognise a repeat and to answer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StoredBatch {
-    pub(crate) base_sequence: i32,
-    pub(crate) record_count: i32,
-    pub(crate) base_offset: i64,
-    /// Milliseconds; what a LogAppendTime topic answers again for a repeat.
-    pub(crate) append_time: i64,
+pub(super) struct StoredBatch {
+    pub(super) base_sequence: i32,
+    pub(super) record_count: i32,
+    pub(super) base_offset: Offset,
+    /// Milliseconds, if known: what a LogAppendTime topic answers again for a repeat.
+    pub(super) append_time: Option<i64>,
 }
 
 impl StoredBatch {
+    pub(super) fn of(batch: &BatchHeader, base_offset: Offset, append_time: Option<i64>) -> Self {
+        Self { base_sequence: batch.base_sequence, record_count: batch.records_count, base_offset, append_time }
+    }
+
     fn last_sequence(&self) -> i32 {
         advance(self.base_sequence, self.record_count - 1)
     }
@@ -30,18 +36,18 @@ impl StoredBatch {
 
 /// The newest epoch of a producer on one partition and its last batches, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ProducerEntry {
-    pub(crate) epoch: i16,
+pub(super) struct ProducerEntry {
+    pub(super) epoch: i16,
     next_sequence: i32,
     batches: VecDeque<StoredBatch>,
 }
 
 impl ProducerEntry {
-    pub(crate) fn new(epoch: i16, newest: StoredBatch) -> Self {
+    pub(super) fn new(epoch: i16, newest: StoredBatch) -> Self {
         Self { epoch, next_sequence: advance(newest.last_sequence(), 1), batches: VecDeque::from([newest]) }
     }
 
-    pub(crate) fn push_older(&mut self, stored: StoredBatch) {
+    pub(super) fn push_older(&mut self, stored: StoredBatch) {
         self.batches.push_front(stored);
     }
 
@@ -55,7 +61,7 @@ impl ProducerEntry {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum SequenceVerdict {
+pub(super) enum SequenceVerdict {
     Append,
     /// A repeat of a batch that is stored: answered with its first offset, error 0.
     Duplicate(StoredBatch),
@@ -63,10 +69,10 @@ pub(crate) enum SequenceVerdict {
     StaleEpoch,
 }
 
-/// What is known of the producers of one partition. A producer that is absent is unknown, not new:
+/// The producers of one partition. A producer that is absent is unknown, not new:
 /// the caller looks it up in the message table before it asks for a verdict.
 #[derive(Debug, Default)]
-pub(crate) struct Producers {
+pub(super) struct Producers {
     entries: HashMap<i64, Option<ProducerEntry>>,
     /// Epoch and base sequence of a producer's batch that was refused. While the table has no batch of
     /// the producer, that one must come first: what was sent behind it would pass for a beginning, and
@@ -75,12 +81,12 @@ pub(crate) struct Producers {
 }
 
 impl Producers {
-    pub(crate) fn knows(&self, producer_id: i64) -> bool {
+    pub(super) fn knows(&self, producer_id: i64) -> bool {
         self.entries.contains_key(&producer_id)
     }
 
     /// Takes what the message table says of a producer; `None` if it has no batch there.
-    pub(crate) fn learn(&mut self, producer_id: i64, entry: Option<ProducerEntry>) {
+    pub(super) fn learn(&mut self, producer_id: i64, entry: Option<ProducerEntry>) {
         let awaited = || {
             let (epoch, next_sequence) = *self.refused.get(&producer_id)?;
             Some(ProducerEntry { epoch, next_sequence, batches: VecDeque::new() })
@@ -89,7 +95,7 @@ impl Producers {
     }
 
     /// A batch is not stored. Call it for those of one producer in their order.
-    pub(crate) fn refused(&mut self, batch: &BatchHeader) {
+    pub(super) fn refused(&mut self, batch: &BatchHeader) {
         if batch.producer_id < 0 {
             return;
         }
@@ -102,7 +108,7 @@ impl Producers {
 
     /// Bounds memory. Not to be called while a transaction is open: what it has not committed yet
     /// is known only here.
-    pub(crate) fn trim(&mut self) {
+    pub(super) fn trim(&mut self) {
         if self.entries.len() > PRODUCERS_TO_RETAIN {
             self.entries.clear();
         }
@@ -111,11 +117,11 @@ impl Producers {
         }
     }
 
-    pub(crate) fn forget_all(&mut self) {
+    pub(super) fn forget_all(&mut self) {
         self.entries.clear();
     }
 
-    pub(crate) fn check(&self, batch: &BatchHeader) -> SequenceVerdict {
+    pub(super) fn check(&self, batch: &BatchHeader) -> SequenceVerdict {
         let Some(Some(entry)) = self.entries.get(&batch.producer_id) else {
             // Kafka accepts any first sequence of a producer that it knows nothing of: its earlier
             // records may have been removed by retention.
@@ -140,7 +146,7 @@ impl Producers {
         }
     }
 
-    pub(crate) fn record(&mut self, batch: &BatchHeader, stored: StoredBatch) {
+    pub(super) fn record(&mut self, batch: &BatchHeader, stored: StoredBatch) {
         self.refused.remove(&batch.producer_id);
         let entry = self.entries.entry(batch.producer_id).or_default();
         match entry {
@@ -176,7 +182,7 @@ mod tests {
         for &(base_sequence, record_count) in batches {
             producers.record(
                 &header(3, base_sequence, record_count),
-                StoredBatch { base_sequence, record_count, base_offset: offset, append_time: 0 },
+                StoredBatch { base_sequence, record_count, base_offset: Offset::new(offset), append_time: None },
             );
             offset += i64::from(record_count);
         }
@@ -187,7 +193,12 @@ mod tests {
     fn verdicts() {
         use SequenceVerdict::*;
         let stored = |base_sequence, record_count, base_offset| {
-            Duplicate(StoredBatch { base_sequence, record_count, base_offset, append_time: 0 })
+            Duplicate(StoredBatch {
+                base_sequence,
+                record_count,
+                base_offset: Offset::new(base_offset),
+                append_time: None,
+            })
         };
         let cases = [
             // stored batches, (epoch, base sequence, count), verdict
@@ -225,7 +236,7 @@ mod tests {
             producers.learn(7, None);
             assert_eq!(producers.check(&header(epoch, sequence, 5)), verdict, "epoch {epoch} sequence {sequence}");
         }
-        let stored = StoredBatch { base_sequence: 20, record_count: 1, base_offset: 0, append_time: 0 };
+        let stored = StoredBatch { base_sequence: 20, record_count: 1, base_offset: Offset::ZERO, append_time: None };
         producers.learn(7, Some(ProducerEntry::new(4, stored)));
         assert_eq!(producers.check(&header(4, 21, 5)), Append, "what the table says counts");
     }
@@ -235,7 +246,7 @@ mod tests {
         let mut producers = with_batches(&[(0, 10)]);
         producers.record(
             &header(4, 0, 1),
-            StoredBatch { base_sequence: 0, record_count: 1, base_offset: 110, append_time: 0 },
+            StoredBatch { base_sequence: 0, record_count: 1, base_offset: Offset::new(110), append_time: None },
         );
         assert_eq!(producers.check(&header(4, 0, 10)), SequenceVerdict::OutOfOrder);
         assert_eq!(producers.check(&header(3, 10, 1)), SequenceVerdict::StaleEpoch);

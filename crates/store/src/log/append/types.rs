@@ -3,7 +3,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use wire::batch::ProducedBatch;
 
-use crate::{error::StoreError, partition::PartitionKey};
+use crate::{error::StoreError, offset::Offset, partition::PartitionKey};
 
 /// One producer batch for one partition.
 pub struct Append {
@@ -22,10 +22,10 @@ pub type Reservation = Box<dyn Send + Sync>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
     /// Kafka offset of the batch's first record.
-    pub base_offset: i64,
+    pub base_offset: Offset,
     /// Milliseconds; only for LogAppendTime topics.
     pub log_append_time: Option<i64>,
-    pub log_start_offset: i64,
+    pub log_start_offset: Offset,
 }
 
 #[derive(Debug, thiserror::Error)]

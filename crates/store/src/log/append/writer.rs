@@ -11,12 +11,12 @@ use tokio::time::timeout;
 use super::{
     batcher::Work,
     insert::insert,
-    transaction::{Placed, transaction},
+    transaction::{Part, transaction},
     types::AppendError,
 };
 use crate::{
     error::{Backoff, StoreError},
-    log::Log,
+    log::{Log, LogEnd},
 };
 
 /// How often a transaction is tried again after a deadlock, a serialization failure or a lock
@@ -72,7 +72,7 @@ impl Writer {
     }
 
     /// One transaction, repeated while others are in its way.
-    async fn store(&mut self, work: &mut [Work]) -> Result<Vec<Option<Placed>>, StoreError> {
+    async fn store(&mut self, work: &mut [Work]) -> Result<Vec<Option<Part>>, StoreError> {
         let limit = self.log.db.config().append.append_timeout;
         let mut round = 0;
         loop {
@@ -164,41 +164,43 @@ impl Writer {
         unfinished
     }
 
-    /// Gives a partition back of which all is answered; otherwise what is left of it is pending.
+    /// What is left of a partition, pending; nothing if all is answered.
     fn finish(&self, mut item: Work) -> Option<Work> {
         item.join();
-        if !item.pending.is_empty() {
-            return Some(item);
-        }
-        self.log.state.batcher.put_back(item, false);
-        None
+        Some(item).filter(|item| !item.pending.is_empty())
     }
 
     /// Publishes and answers what was committed; partitions whose lock was not free go back. Returns
     /// those of which more is to be written.
-    fn answer(&self, work: Vec<Work>, placed: Vec<Option<Placed>>) -> Vec<Work> {
+    fn answer(&self, work: Vec<Work>, parts: Vec<Option<Part>>) -> Vec<Work> {
         let mut unfinished = Vec::new();
-        for (mut item, placed) in work.into_iter().zip(placed) {
-            let Some(placed) = placed else {
-                item.join();
-                self.log.state.batcher.put_back(item, true);
+        for (mut item, part) in work.into_iter().zip(parts) {
+            let Some(part) = part else {
+                item.requeue();
                 continue;
             };
-            item.memory.next_seq = placed.next_seq;
-            if placed.bytes > 0 {
-                if self.log.state.waiters.has_reader_at_end(item.partition) {
-                    let ranges = placed.ranges(&item.pending, self.log.cluster.leader_epoch());
-                    self.log.state.tail.insert(item.partition, ranges);
-                }
-                self.log.state.waiters.appended(item.partition, placed.next_seq - 1, placed.bytes);
-                self.log.hint_appended(item.partition);
+            item.memory.next_seq = Some(part.placing.next_seq);
+            if part.placing.bytes > 0 {
+                self.publish(&item, &part);
             }
-            for (pending, verdict) in item.pending.drain(..).zip(placed.verdicts) {
-                let _ = pending.reply.send(verdict);
+            let answers = part.placing.answers(&item.pending, part.at);
+            for (pending, answer) in item.pending.drain(..).zip(answers) {
+                let _ = pending.reply.send(answer);
             }
             unfinished.extend(self.finish(item));
         }
         unfinished
+    }
+
+    /// Wakes readers of this gateway and of others.
+    fn publish(&self, item: &Work, part: &Part) {
+        let state = &self.log.state;
+        if state.waiters.has_reader_at_end(item.partition) {
+            state.tail.insert(item.partition, part.ranges(&item.pending, self.log.cluster.leader_epoch()));
+        }
+        let end = LogEnd::new(part.at.log_start, part.placing.next_seq.offset());
+        state.waiters.appended(item.partition, end, part.placing.bytes);
+        self.log.hint_appended(item.partition);
     }
 }
 

@@ -7,12 +7,12 @@ use sqlx::PgConnection;
 use crate::{
     error::StoreError,
     log::{
-        Log,
+        Log, LogEnd,
         range::{Range, RangeBuilder, ReadLimit},
-        waiters::Bounds,
     },
+    offset::{Offset, Seq},
     partition::PartitionKey,
-    record,
+    record::RecordColumns,
 };
 
 /// Rows of one read at the most; many small ones take longer than their bytes say.
@@ -26,14 +26,14 @@ const MAX_LEFT_BYTES: usize = 1024 * 1024;
 pub struct Fetched {
     /// Whole record batches, empty at the end of the log.
     pub records: Bytes,
-    pub bounds: Bounds,
+    pub end: LogEnd,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// Below the start or above the end of the log.
     #[error("the offset is outside of the log")]
-    OffsetOutOfRange(Bounds),
+    OffsetOutOfRange(LogEnd),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -41,7 +41,7 @@ pub enum ReadError {
 impl Log {
     /// Reads records from `offset` on, as many as `limit` lets in.
     ///
-    /// `known` is where the caller believes the log to be ([`Log::known_bounds`]); at its end, and
+    /// `last` is where the caller believes the log to be ([`Log::last_ends`]); at its end, and
     /// for what this gateway has just appended, nothing is asked of Postgres.
     ///
     /// # Errors
@@ -49,54 +49,55 @@ impl Log {
     pub async fn fetch(
         &self,
         partition: PartitionKey,
-        offset: i64,
+        offset: Offset,
         limit: ReadLimit,
-        known: Bounds,
+        last: LogEnd,
     ) -> Result<Fetched, ReadError> {
-        let mut bounds = known;
-        if offset > bounds.high_watermark {
-            // Somebody else may have appended what the client has already seen elsewhere.
-            bounds = self.fresh_bounds(partition).await?;
+        let mut end = last;
+        if offset > end.high {
+            // The client may have seen it at another gateway.
+            end = self.present_end(partition).await?;
         }
-        if offset < bounds.log_start_offset || offset > bounds.high_watermark {
-            return Err(ReadError::OffsetOutOfRange(bounds));
+        if !end.contains(offset) {
+            return Err(ReadError::OffsetOutOfRange(end));
         }
-        if offset == bounds.high_watermark {
+        if offset == end.high {
             self.state.waiters.note_reader_at_end(partition);
-            return Ok(Fetched { records: Bytes::new(), bounds });
+            return Ok(Fetched { records: Bytes::new(), end });
         }
         let range = match self.state.tail.read(partition, offset, limit.max_bytes) {
             Some(range) => range,
             None => self.read_range(partition, offset, limit).await?,
         };
-        if range.next_offset >= bounds.high_watermark {
+        if range.next_offset >= end.high {
             self.state.waiters.note_reader_at_end(partition);
         }
         if range.first_offset != Some(offset) {
             // Records are missing here: a gap inside the log is legal, but if retention has passed
             // the offset the client has to know.
-            bounds = self.fresh_bounds(partition).await?;
-            if offset < bounds.log_start_offset {
-                return Err(ReadError::OffsetOutOfRange(bounds));
+            end = self.present_end(partition).await?;
+            if offset < end.start {
+                return Err(ReadError::OffsetOutOfRange(end));
             }
         }
-        bounds.high_watermark = bounds.high_watermark.max(range.next_offset);
-        Ok(Fetched { records: range.records, bounds })
+        // Rows that were read are committed.
+        end = end.furthest(LogEnd::new(end.start, range.next_offset));
+        Ok(Fetched { records: range.records, end })
     }
 
-    async fn fresh_bounds(&self, partition: PartitionKey) -> Result<Bounds, StoreError> {
-        let found = self.partition_bounds(&[partition]).await?;
-        found.get(&partition).copied().ok_or_else(|| StoreError::Corrupt("no bounds for a partition".into()))
+    async fn present_end(&self, partition: PartitionKey) -> Result<LogEnd, StoreError> {
+        let found = self.ends(&[partition]).await?;
+        found.get(&partition).copied().ok_or_else(|| StoreError::Corrupt("no end for a partition".into()))
     }
 
     /// Asks for about as many rows as fit, by what the partition's rows were last seen to weigh, and
     /// for more where that was too few.
-    async fn read_range(&self, partition: PartitionKey, offset: i64, limit: ReadLimit) -> Result<Range, StoreError> {
+    async fn read_range(&self, partition: PartitionKey, offset: Offset, limit: ReadLimit) -> Result<Range, StoreError> {
         let mut range = RangeBuilder::new(self.cluster.leader_epoch(), limit);
         let mut connection = self.db.acquire().await?;
         let mut row_bytes = self.state.waiters.row_bytes(partition);
         loop {
-            let from_seq = range.next_offset.max(offset) + 1;
+            let from_seq = range.next_offset.max(offset).seq();
             let left = limit.max_bytes.saturating_sub(range.size());
             let row_limit = (left / row_bytes + 1).min(MAX_ROWS);
             let read = self.read_rows(&mut connection, partition, from_seq, row_limit, &mut range).await?;
@@ -116,7 +117,7 @@ impl Log {
         &self,
         connection: &mut PgConnection,
         partition: PartitionKey,
-        from_seq: i64,
+        from_seq: Seq,
         row_limit: usize,
         range: &mut RangeBuilder,
     ) -> Result<RowsRead, StoreError> {
@@ -126,12 +127,17 @@ impl Log {
             .read_rows()
             .bind(partition.topic_id)
             .bind(partition.partition_id)
-            .bind(from_seq)
+            .bind(from_seq.get())
             .bind(row_limit as i64)
             .fetch(connection);
         let mut read = RowsRead { rows: 0, is_full: false, left_bytes: 0 };
+        let mut columns = None;
         while let Some(row) = rows.try_next().await? {
-            let record = record::decode(&row)?;
+            let columns = match &columns {
+                Some(columns) => columns,
+                None => columns.insert(RecordColumns::of(&row)?),
+            };
+            let record = columns.decode(&row)?;
             read.rows += 1;
             let size = record.size();
             if read.is_full || !range.push(record) {

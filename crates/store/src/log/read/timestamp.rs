@@ -8,19 +8,24 @@
 //! Rows of pgQueue's clients carry no maximum and count with their own `enqueued_at`; between them
 //! and records whose producers' clocks run ahead, the search is exact to that difference.
 
-use sqlx::Row;
+use sqlx::{Row, postgres::PgRow};
 
-use crate::{error::StoreError, log::Log, log::waiters::Bounds, partition::PartitionKey};
+use crate::{
+    error::StoreError,
+    log::{Log, LogEnd},
+    offset::{Offset, Seq},
+    partition::PartitionKey,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffsetAndTimestamp {
-    pub offset: i64,
+    pub offset: Offset,
     /// Milliseconds.
     pub timestamp: i64,
 }
 
 struct Probe {
-    seq: i64,
+    seq: Seq,
     running_max: i64,
     timestamp: i64,
 }
@@ -34,14 +39,14 @@ impl Log {
         &self,
         partition: PartitionKey,
         timestamp: i64,
-        bounds: Bounds,
+        end: LogEnd,
     ) -> Result<Option<OffsetAndTimestamp>, StoreError> {
-        let (mut low, mut high) = (bounds.log_start_offset + 1, bounds.high_watermark + 1);
+        let (mut low, mut high) = (end.start.seq(), end.high.seq());
         let mut candidate = None;
         while low < high {
-            let middle = low + (high - low) / 2;
+            let middle = low.plus((high.get() - low.get()) / 2);
             match self.probe(partition, middle).await? {
-                Some(probe) if probe.seq < high && probe.running_max < timestamp => low = probe.seq + 1,
+                Some(probe) if probe.seq < high && probe.running_max < timestamp => low = probe.seq.next(),
                 found => {
                     if let Some(probe) = found.filter(|probe| probe.seq < high) {
                         candidate = Some(probe);
@@ -55,7 +60,9 @@ impl Log {
                 // A maximum above the truth, from a record that is gone or out of order by SQL.
                 self.first_with_timestamp(partition, probe.seq, timestamp).await
             }
-            found => Ok(found.map(|probe| OffsetAndTimestamp { offset: probe.seq - 1, timestamp: probe.timestamp })),
+            found => {
+                Ok(found.map(|probe| OffsetAndTimestamp { offset: probe.seq.offset(), timestamp: probe.timestamp }))
+            }
         }
     }
 
@@ -66,15 +73,15 @@ impl Log {
     pub async fn offset_of_max_timestamp(
         &self,
         partition: PartitionKey,
-        bounds: Bounds,
+        end: LogEnd,
     ) -> Result<Option<OffsetAndTimestamp>, StoreError> {
-        match self.probe(partition, bounds.high_watermark).await? {
-            Some(last) => self.offset_for_timestamp(partition, last.running_max, bounds).await,
+        match self.probe(partition, end.high.seq().plus(-1)).await? {
+            Some(last) => self.offset_for_timestamp(partition, last.running_max, end).await,
             None => Ok(None),
         }
     }
 
-    async fn probe(&self, partition: PartitionKey, seq: i64) -> Result<Option<Probe>, StoreError> {
+    async fn probe(&self, partition: PartitionKey, seq: Seq) -> Result<Option<Probe>, StoreError> {
         let mut connection = self.db.acquire().await?;
         let row = self
             .state
@@ -82,17 +89,20 @@ impl Log {
             .timestamp_at()
             .bind(partition.topic_id)
             .bind(partition.partition_id)
-            .bind(seq)
+            .bind(seq.get())
             .fetch_optional(&mut *connection)
             .await?;
-        row.map(|row| Ok(Probe { seq: row.try_get(0)?, running_max: row.try_get(1)?, timestamp: row.try_get(2)? }))
-            .transpose()
+        row.map(|row| {
+            let (running_max, timestamp) = (row.try_get("running_max")?, row.try_get("timestamp")?);
+            Ok(Probe { seq: seq_of(&row)?, running_max, timestamp })
+        })
+        .transpose()
     }
 
     async fn first_with_timestamp(
         &self,
         partition: PartitionKey,
-        from_seq: i64,
+        from_seq: Seq,
         timestamp: i64,
     ) -> Result<Option<OffsetAndTimestamp>, StoreError> {
         let mut connection = self.db.acquire().await?;
@@ -102,11 +112,15 @@ impl Log {
             .first_with_timestamp()
             .bind(partition.topic_id)
             .bind(partition.partition_id)
-            .bind(from_seq)
+            .bind(from_seq.get())
             .bind(timestamp)
             .fetch_optional(&mut *connection)
             .await?;
-        row.map(|row| Ok(OffsetAndTimestamp { offset: row.try_get::<i64, _>(0)? - 1, timestamp: row.try_get(1)? }))
+        row.map(|row| Ok(OffsetAndTimestamp { offset: seq_of(&row)?.offset(), timestamp: row.try_get("timestamp")? }))
             .transpose()
     }
+}
+
+fn seq_of(row: &PgRow) -> Result<Seq, StoreError> {
+    Ok(Seq::new(row.try_get("enqueue_seq")?))
 }

@@ -63,8 +63,13 @@ pub(super) static VERSIONED: [Script; 4] = [
 ];
 
 /// Applied after those, again whenever their text changes.
-pub(super) static REPEATABLE: [Script; 3] =
-    [script!("R__functions.sql"), script!("R__kafka_lock_partitions.sql"), script!("R__kafka_refuse_lease.sql")];
+pub(super) static REPEATABLE: [Script; 5] = [
+    script!("R__functions.sql"),
+    script!("R__kafka_log_end.sql"),
+    script!("R__kafka_lock_partitions.sql"),
+    script!("R__kafka_keep_ends.sql"),
+    script!("R__kafka_refuse_lease.sql"),
+];
 
 /// A part of a script that runs in a transaction of its own.
 pub(super) struct Step {
