@@ -335,12 +335,13 @@ mod tests {
 
         submit(&batcher, 3, 10);
         let start = Instant::now();
-        assert_eq!(batcher.take(1 << 20).await.unwrap().len(), 1, "though both are still at work");
+        let third = batcher.take(1 << 20).await.unwrap();
+        assert_eq!(third.len(), 1, "though both are still at work");
         assert!(start.elapsed() >= LONGEST_WAIT / 2);
-        for mut work in first.into_iter().chain(second) {
-            work.pending.clear();
-        }
-        let state = batcher.lock();
-        assert_eq!((state.bytes, state.with_writers), (0, 1));
+        drop((first, second));
+        let counts = |state: MutexGuard<'_, State>| (state.bytes, state.with_writers);
+        assert_eq!(counts(batcher.lock()), (0, 1));
+        third.into_iter().for_each(Work::requeue);
+        assert_eq!(counts(batcher.lock()), (10, 0));
     }
 }
