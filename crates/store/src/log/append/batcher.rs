@@ -339,9 +339,9 @@ mod tests {
         assert_eq!(third.len(), 1, "though both are still at work");
         assert!(start.elapsed() >= LONGEST_WAIT / 2);
         drop((first, second));
-        let counts = |state: MutexGuard<'_, State>| (state.bytes, state.with_writers);
-        assert_eq!(counts(batcher.lock()), (0, 1));
+        let counts = |state: MutexGuard<'_, State>| (state.bytes > 0, state.with_writers);
+        assert_eq!(counts(batcher.lock()), (false, 1));
         third.into_iter().for_each(Work::requeue);
-        assert_eq!(counts(batcher.lock()), (10, 0));
+        assert_eq!(counts(batcher.lock()), (true, 0));
     }
 }
