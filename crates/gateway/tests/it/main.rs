@@ -10,6 +10,7 @@ mod fifty_groups;
 mod groups;
 mod hostile_bytes;
 mod idle;
+mod idle_sessions;
 mod keep_alive;
 mod librdkafka;
 mod lifecycle;

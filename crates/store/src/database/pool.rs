@@ -37,6 +37,11 @@ const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(30);
 /// account after so many attempts.
 const DENIED: Duration = Duration::from_millis(250);
 
+/// The gateway's few sessions are meant to be idle for long, whatever the role's limit for forgotten
+/// ones. Not SET, which is an error before PostgreSQL 14, where there is no such limit.
+const STAY_IDLE: &str = "SELECT set_config('idle_session_timeout', '0', false) \
+     WHERE current_setting('idle_session_timeout', true) <> '0'";
+
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
@@ -211,7 +216,8 @@ pub(crate) fn for_listening(config: &StoreConfig) -> Result<PgPool, StoreError> 
         .after_connect(move |connection, _| {
             Box::pin(async move {
                 crate::database::socket::set_options(port);
-                sqlx::raw_sql("SET application_name = 'pgqueue-gateway listening'").execute(connection).await.map(drop)
+                let setup = format!("SET application_name = 'pgqueue-gateway listening'; {STAY_IDLE}");
+                sqlx::raw_sql(AssertSqlSafe(setup)).execute(connection).await.map(drop)
             })
         })
         .connect_lazy_with(options))
@@ -248,6 +254,7 @@ fn session_setup(config: &PostgresConfig) -> String {
          SET statement_timeout = {}; \
          SET lock_timeout = {}; \
          SET idle_in_transaction_session_timeout = {}; \
+         {STAY_IDLE}; \
          SELECT set_config('synchronous_commit', 'on', false) \
           WHERE current_setting('synchronous_commit') = 'off'",
         config.statement_timeout.as_millis(),
