@@ -102,7 +102,7 @@ fn tell(shared: &Shared, error: Option<StoreError>) {
 async fn keep_time_partitions(shared: Arc<Shared>) {
     let mut backoff = retry();
     loop {
-        let kept = match shared.store.schema.ensure_time_partitions(shared.clock.now()).await {
+        let kept = match shared.store.schema.ensure_time_partitions().await {
             Ok(_) => shared.store.schema.build_indexes().await,
             Err(error) => Err(error),
         };

@@ -108,6 +108,18 @@ impl TestDatabase {
         PgConnection::connect(&self.url).await.expect("the test database")
     }
 
+    /// Makes `now()` an SQL expression, for example of `pg_catalog.now()`, as if the clock of the
+    /// server differed: in sessions that begin after the first call, and in what they make. To be
+    /// changed at any time.
+    pub async fn set_clock(&self, now: &str) {
+        let sql = format!(
+            "CREATE SCHEMA IF NOT EXISTS clock; \
+             CREATE OR REPLACE FUNCTION clock.now() RETURNS timestamptz LANGUAGE sql STABLE AS $$SELECT {now}$$; \
+             DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = clock, pg_catalog', current_database()); END$$"
+        );
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut self.connection().await).await.expect("another clock");
+    }
+
     /// The private server.
     #[must_use]
     pub fn server(&self) -> &LocalPostgres {

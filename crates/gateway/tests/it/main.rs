@@ -3,6 +3,7 @@
 // Clippy knows test functions, but not the helpers they share.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod clock;
 mod configs;
 mod every_version;
 mod expiry;

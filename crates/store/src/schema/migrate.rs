@@ -12,8 +12,6 @@ mod status;
 pub use script::SchemaProfile;
 pub use status::SchemaStatus;
 
-use std::time::Duration;
-
 use sqlx::{Connection, PgConnection};
 
 use super::{
@@ -98,8 +96,7 @@ impl Schema {
             lock.release().await;
             outcome?;
         }
-        let now = database_time(connection).await?;
-        let time_partitions = self.ensure_time_partitions_on(connection, now).await?;
+        let time_partitions = self.ensure_time_partitions_on(connection).await?;
         let indexes_complete = self.build_indexes().await?;
         Ok(MigrateReport { applied, time_partitions, indexes_complete })
     }
@@ -164,11 +161,4 @@ async fn run(
             .map_err(|error| error.in_context(&format!("{}, {}", script.name, step.title)))?;
     }
     Ok(())
-}
-
-async fn database_time(connection: &mut PgConnection) -> Result<std::time::SystemTime, StoreError> {
-    let micros: i64 = sqlx::query_scalar("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
-        .fetch_one(connection)
-        .await?;
-    Ok(std::time::UNIX_EPOCH + Duration::from_micros(micros.unsigned_abs()))
 }

@@ -12,13 +12,14 @@ fn store_with(database: &TestDatabase, interval: PartitionInterval, premake: u32
     })
 }
 
-/// A database whose message table has no time partitions, and a store that makes such.
+/// A database whose message table has no time partitions and whose clock can be set, and a store.
 async fn without_partitions(interval: PartitionInterval, premake: u32) -> (TestDatabase, Store, PgConnection) {
     let database = TestDatabase::new().await;
     let mut sql = database.connection().await;
     for partition in partitions(&mut sql).await {
         run(&mut sql, &format!("DROP TABLE queue.{partition}")).await;
     }
+    database.set_clock("pg_catalog.now()").await;
     let store = store_with(&database, interval, premake);
     (database, store, sql)
 }
@@ -56,18 +57,18 @@ fn named(suffixes: &[&str]) -> Vec<String> {
 
 #[tokio::test]
 async fn days_are_made_over_the_end_of_a_month_and_a_leap_day() {
-    let (_database, store, mut sql) = without_partitions(PartitionInterval::Day, 3).await;
-    let now = at(&mut sql, "2028-02-28 23:59:59+00").await;
-    let made = store.schema.ensure_time_partitions(now).await.unwrap();
+    let (database, store, mut sql) = without_partitions(PartitionInterval::Day, 3).await;
+    database.set_clock("timestamptz '2028-02-28 23:59:59+00'").await;
+    let made = store.schema.ensure_time_partitions().await.unwrap();
     let expected = named(&["20280228", "20280229", "20280301", "20280302"]);
     assert_eq!(made.created, expected);
     assert_eq!(partitions(&mut sql).await, expected);
     assert_eq!((made.manager, made.covers_now), (PartitionManager::Gateway, true));
     assert_eq!(made.covered_until, Some(at(&mut sql, "2028-03-03 00:00:00+00").await));
 
-    assert!(store.schema.ensure_time_partitions(now).await.unwrap().created.is_empty());
-    let second_later = now + Duration::from_secs(1);
-    assert_eq!(store.schema.ensure_time_partitions(second_later).await.unwrap().created, named(&["20280303"]));
+    assert!(store.schema.ensure_time_partitions().await.unwrap().created.is_empty());
+    database.set_clock("timestamptz '2028-02-29 00:00:00+00'").await;
+    assert_eq!(store.schema.ensure_time_partitions().await.unwrap().created, named(&["20280303"]));
 }
 
 #[tokio::test]
@@ -78,32 +79,32 @@ async fn months_and_weeks_and_hours_are_named_as_pg_partman_names_them() {
         (PartitionInterval::SixHours, "2027-12-31 19:00+00", ["20271231_180000", "20280101"]),
         (PartitionInterval::Hour, "2027-12-31 22:10+00", ["20271231_220000", "20271231_230000"]),
     ] {
-        let (_database, store, mut sql) = without_partitions(interval, 1).await;
-        let now = at(&mut sql, now).await;
-        assert_eq!(store.schema.ensure_time_partitions(now).await.unwrap().created, named(&expected), "{interval}");
+        let (database, store, _sql) = without_partitions(interval, 1).await;
+        database.set_clock(&format!("timestamptz '{now}'")).await;
+        assert_eq!(store.schema.ensure_time_partitions().await.unwrap().created, named(&expected), "{interval}");
     }
 }
 
 #[tokio::test]
 async fn bounds_are_utc_whatever_the_time_zone_of_the_server_and_its_summer_time() {
-    let (_database, store, mut sql) = without_partitions(PartitionInterval::Day, 2).await;
+    let (database, store, mut sql) = without_partitions(PartitionInterval::Day, 2).await;
     let name: String = texts(&mut sql, "SELECT current_database()::text").await.remove(0);
     run(&mut sql, &format!("ALTER DATABASE {name} SET timezone = 'America/New_York'")).await;
     // The clocks go forward there on the 14th at 02:00, which is four hours after this.
-    let now = at(&mut sql, "2027-03-13 22:00 America/New_York").await;
-    store.schema.ensure_time_partitions(now).await.unwrap();
+    database.set_clock("timestamptz '2027-03-13 22:00 America/New_York'").await;
+    store.schema.ensure_time_partitions().await.unwrap();
     let expected = [
         "('2027-03-14 00') TO ('2027-03-15 00')",
         "('2027-03-15 00') TO ('2027-03-16 00')",
         "('2027-03-16 00') TO ('2027-03-17 00')",
     ];
     assert_eq!(bounds(&mut sql).await, expected);
-    assert!(store.schema.ensure_time_partitions(now).await.unwrap().created.is_empty());
+    assert!(store.schema.ensure_time_partitions().await.unwrap().created.is_empty());
 }
 
 #[tokio::test]
 async fn partitions_of_others_are_never_overlapped() {
-    let (_database, store, mut sql) = without_partitions(PartitionInterval::Day, 4).await;
+    let (database, store, mut sql) = without_partitions(PartitionInterval::Day, 4).await;
     for (name, from, to) in [
         ("old", "MINVALUE", "'2027-05-01 06:00+00'"),
         ("odd", "'2027-05-02 10:30+00'", "'2027-05-03 05:00+00'"),
@@ -119,56 +120,58 @@ async fn partitions_of_others_are_never_overlapped() {
     }
     // Not a partition, but it has the name of one.
     run(&mut sql, "CREATE TABLE queue.metadata_queue_message_p20270505 ()").await;
-    let now = at(&mut sql, "2027-05-01 03:00+00").await;
-    let made = store.schema.ensure_time_partitions(now).await.unwrap();
+    database.set_clock("timestamptz '2027-05-01 03:00+00'").await;
+    let made = store.schema.ensure_time_partitions().await.unwrap();
     assert_eq!(made.created, named(&["20270501_060000", "20270502", "20270503_050000", "20270505_2"]));
     assert_eq!(made.covered_until, Some(at(&mut sql, "2027-05-06 00:00+00").await));
 }
 
 #[tokio::test]
 async fn a_change_of_the_interval_goes_on_from_what_is_there() {
-    let (database, daily, mut sql) = without_partitions(PartitionInterval::Day, 2).await;
-    let now = at(&mut sql, "2027-05-27 03:00+00").await;
-    daily.schema.ensure_time_partitions(now).await.unwrap();
+    let (database, daily, _sql) = without_partitions(PartitionInterval::Day, 2).await;
+    database.set_clock("timestamptz '2027-05-27 03:00+00'").await;
+    daily.schema.ensure_time_partitions().await.unwrap();
     let monthly = store_with(&database, PartitionInterval::Month, 1);
-    let made = monthly.schema.ensure_time_partitions(now).await.unwrap();
+    let made = monthly.schema.ensure_time_partitions().await.unwrap();
     assert_eq!(made.created, named(&["20270501", "20270530", "20270601"]));
-    let late = at(&mut sql, "2027-06-30 23:00+00").await;
-    assert_eq!(daily.schema.ensure_time_partitions(late).await.unwrap().created, named(&["20270701", "20270702"]));
+    database.set_clock("timestamptz '2027-06-30 23:00+00'").await;
+    assert_eq!(daily.schema.ensure_time_partitions().await.unwrap().created, named(&["20270701", "20270702"]));
 }
 
 #[tokio::test]
 async fn a_table_that_pg_partman_manages_is_left_alone() {
-    let (_database, store, mut sql) = without_partitions(PartitionInterval::Day, 4).await;
-    let now = at(&mut sql, "2027-05-01 03:00+00").await;
+    let (database, store, mut sql) = without_partitions(PartitionInterval::Day, 4).await;
+    database.set_clock("timestamptz '2027-05-01 03:00+00'").await;
     // The extension's configuration table; another table's row does not concern us.
     run(&mut sql, "CREATE SCHEMA partman; CREATE TABLE partman.part_config (parent_table text PRIMARY KEY)").await;
     run(&mut sql, "INSERT INTO partman.part_config VALUES ('public.other')").await;
     run(&mut sql, "INSERT INTO partman.part_config VALUES ('queue.metadata_queue_message')").await;
-    let found = store.schema.ensure_time_partitions(now).await.unwrap();
+    let found = store.schema.ensure_time_partitions().await.unwrap();
     assert_eq!((found.manager, found.covers_now), (PartitionManager::PgPartman, false));
     assert_eq!((found.created.len(), found.covered_until), (0, None));
     assert!(partitions(&mut sql).await.is_empty());
 
     run(&mut sql, "DELETE FROM partman.part_config WHERE parent_table LIKE 'queue.%'").await;
-    assert_eq!(store.schema.ensure_time_partitions(now).await.unwrap().created.len(), 5);
+    assert_eq!(store.schema.ensure_time_partitions().await.unwrap().created.len(), 5);
 }
 
 #[tokio::test]
 async fn maintenance_that_was_away_for_months_heals_what_it_finds() {
-    let (_database, store, mut sql) = without_partitions(PartitionInterval::Day, 1).await;
-    store.schema.ensure_time_partitions(at(&mut sql, "2026-01-01 00:00+00").await).await.unwrap();
+    let (database, store, mut sql) = without_partitions(PartitionInterval::Day, 1).await;
+    database.set_clock("timestamptz '2026-01-01 00:00+00'").await;
+    store.schema.ensure_time_partitions().await.unwrap();
     let insert = "INSERT INTO queue.metadata_queue_message (topic_id, partition_id, routing_key, enqueue_seq, payload) \
                   VALUES (1, 0, '', 1, '')";
     let error = StoreError::from(sqlx::raw_sql(insert).execute(&mut sql).await.unwrap_err());
     assert!(matches!(error, StoreError::NoTimePartition(_)) && error.is_retriable(), "{error}");
-    assert!(store.schema.ensure_time_partitions(SystemTime::now()).await.unwrap().covers_now);
+    database.set_clock("pg_catalog.now()").await;
+    assert!(store.schema.ensure_time_partitions().await.unwrap().covers_now);
     run(&mut sql, insert).await;
 }
 
 #[tokio::test]
 async fn rows_in_a_default_partition_cost_only_their_own_interval() {
-    let (_database, store, mut sql) = without_partitions(PartitionInterval::Day, 2).await;
+    let (database, store, mut sql) = without_partitions(PartitionInterval::Day, 2).await;
     run(
         &mut sql,
         "CREATE TABLE queue.rest PARTITION OF queue.metadata_queue_message DEFAULT; \
@@ -176,7 +179,8 @@ async fn rows_in_a_default_partition_cost_only_their_own_interval() {
          VALUES (1, 0, '', 1, '', '2027-05-01 01:00+00')",
     )
     .await;
-    let found = store.schema.ensure_time_partitions(at(&mut sql, "2027-05-01 03:00+00").await).await.unwrap();
+    database.set_clock("timestamptz '2027-05-01 03:00+00'").await;
+    let found = store.schema.ensure_time_partitions().await.unwrap();
     assert_eq!(found.created, named(&["20270502", "20270503"]));
     assert!(found.covers_now, "the default partition takes them");
 }
@@ -185,8 +189,8 @@ async fn rows_in_a_default_partition_cost_only_their_own_interval() {
 async fn gateways_that_make_the_same_partitions_at_once_do_not_disturb_each_other() {
     let (database, store, mut sql) = without_partitions(PartitionInterval::Hour, 10).await;
     let stores: Vec<Store> = (0..6).map(|_| Store::connect(store.config().clone()).unwrap()).collect();
-    let now = at(&mut sql, "2027-05-01 03:00+00").await;
-    let results = futures::future::join_all(stores.iter().map(|store| store.schema.ensure_time_partitions(now))).await;
+    database.set_clock("timestamptz '2027-05-01 03:00+00'").await;
+    let results = futures::future::join_all(stores.iter().map(|store| store.schema.ensure_time_partitions())).await;
     let made: usize = results.into_iter().map(|result| result.unwrap().created.len()).sum();
     assert_eq!(made, 11);
     assert_eq!(partitions(&mut sql).await.len(), 11);
@@ -196,7 +200,7 @@ async fn gateways_that_make_the_same_partitions_at_once_do_not_disturb_each_othe
 #[tokio::test]
 async fn a_long_reader_and_a_writer_in_flight_do_not_stop_maintenance() {
     let (database, store, mut sql) = without_partitions(PartitionInterval::Day, 1).await;
-    store.schema.ensure_time_partitions(SystemTime::now()).await.unwrap();
+    store.schema.ensure_time_partitions().await.unwrap();
     let mut reader = database.connection().await;
     run(&mut reader, "BEGIN; SELECT count(*) FROM queue.metadata_queue_message").await;
     run(
@@ -205,15 +209,15 @@ async fn a_long_reader_and_a_writer_in_flight_do_not_stop_maintenance() {
          VALUES (1, 0, '', 1, '')",
     )
     .await;
-    let tomorrow = SystemTime::now() + Duration::from_secs(86_400);
-    let made = tokio::time::timeout(Duration::from_secs(5), store.schema.ensure_time_partitions(tomorrow)).await;
+    database.set_clock("pg_catalog.now() + interval '1 day'").await;
+    let made = tokio::time::timeout(Duration::from_secs(5), store.schema.ensure_time_partitions()).await;
     assert_eq!(made.expect("waits for nobody").unwrap().created.len(), 1);
 }
 
 #[tokio::test]
 async fn a_new_partition_has_all_that_the_others_have() {
     let (_database, store, mut sql) = without_partitions(PartitionInterval::Day, 1).await;
-    store.schema.ensure_time_partitions(SystemTime::now()).await.unwrap();
+    store.schema.ensure_time_partitions().await.unwrap();
     let indexes = "SELECT count(*) FROM pg_indexes WHERE tablename LIKE 'metadata_queue_message_p%'";
     let of_parent = "SELECT count(*) FROM pg_indexes WHERE tablename = 'metadata_queue_message'";
     assert_eq!(number(&mut sql, indexes).await, 2 * number(&mut sql, of_parent).await);
