@@ -167,11 +167,13 @@ fn check_for_topic(batch: &ProducedBatch, version: i16, config: &TopicConfig, no
     if batch.header.is_transactional() {
         return Err(ErrorCode::TransactionalIdAuthorizationFailed.into());
     }
-    if config.compacted {
+    let summary = batch.summary;
+    if config.compacted && summary.has_null_key {
         refuse_records(batch, ErrorCode::InvalidRecord, NO_KEY, |record| record.key.is_none())?;
     }
-    if !config.log_append_time {
-        let allowed = config.timestamp_range(now_ms);
+    let allowed = config.timestamp_range(now_ms);
+    let is_in_range = allowed.contains(&summary.min_timestamp) && allowed.contains(&summary.max_timestamp);
+    if !config.log_append_time && !is_in_range {
         // Records without a timestamp carry -1 and are always accepted (`LogValidator.validateTimestamp`).
         refuse_records(batch, ErrorCode::InvalidTimestamp, BAD_TIME, |record| {
             let timestamp = batch.timestamp(record);

@@ -20,6 +20,6 @@ pub use compression::compress;
 pub use error::BatchError;
 pub use format::{Compression, MAGIC, TimestampType};
 pub use header::{BatchHeader, HEADER_LEN};
-pub use produced::{ProduceLimits, ProducedBatch};
+pub use produced::{ProduceLimits, ProducedBatch, RecordSummary};
 pub use record::{HeaderIter, Headers, Record, Records};
 pub use view::BatchView;

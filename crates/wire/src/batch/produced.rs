@@ -19,8 +19,17 @@ pub struct ProducedBatch {
     pub header: BatchHeader,
     /// The records, decompressed; a slice of the request when they came uncompressed.
     pub records: Bytes,
-    /// The largest timestamp of the records, in milliseconds (the header's own value is only a claim).
+    /// What the records are like, told once, so that whoever checks them need not read them again.
+    pub summary: RecordSummary,
+}
+
+/// Of all records of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordSummary {
+    /// In milliseconds; the largest in the header is only a claim.
+    pub min_timestamp: i64,
     pub max_timestamp: i64,
+    pub has_null_key: bool,
 }
 
 impl ProducedBatch {
@@ -53,8 +62,8 @@ impl ProducedBatch {
             Cow::Borrowed(_) => bytes.slice(HEADER_LEN..),
             Cow::Owned(records) => Bytes::from(records),
         };
-        let max_timestamp = walk(&header, &records)?;
-        Ok(ProducedBatch { header, records, max_timestamp })
+        let summary = walk(&header, &records)?;
+        Ok(ProducedBatch { header, records, summary })
     }
 
     /// The records in offset order. Cannot fail, as [`ProducedBatch::validate`] has read them all.
@@ -106,10 +115,10 @@ fn check_header(header: &BatchHeader) -> Result<(), BatchError> {
     Ok(())
 }
 
-/// Reads all records once; their number and offsets must be what the header says. Returns the true maximum timestamp.
-fn walk(header: &BatchHeader, bytes: &[u8]) -> Result<i64, BatchError> {
+/// Reads all records once; their number and offsets must be what the header says.
+fn walk(header: &BatchHeader, bytes: &[u8]) -> Result<RecordSummary, BatchError> {
     let mut records = Records::new(bytes);
-    let mut max_timestamp = i64::MIN;
+    let mut summary = RecordSummary { min_timestamp: i64::MAX, max_timestamp: i64::MIN, has_null_key: false };
     for index in 0..header.records_count {
         let Some(record) = records.next().transpose()? else {
             return Err(BatchError::RecordCount { claimed: header.records_count, actual: i64::from(index) });
@@ -117,10 +126,13 @@ fn walk(header: &BatchHeader, bytes: &[u8]) -> Result<i64, BatchError> {
         if record.offset_delta != index {
             return Err(BatchError::MalformedRecord { index, reason: "offset is not consecutive" });
         }
-        max_timestamp = max_timestamp.max(timestamp(header, &record));
+        let timestamp = timestamp(header, &record);
+        summary.min_timestamp = summary.min_timestamp.min(timestamp);
+        summary.max_timestamp = summary.max_timestamp.max(timestamp);
+        summary.has_null_key |= record.key.is_none();
     }
     match records.remaining() {
-        0 => Ok(max_timestamp),
+        0 => Ok(summary),
         left => Err(BatchError::BytesAfterRecords(left)),
     }
 }

@@ -6,7 +6,7 @@ use proptest::option;
 use proptest::prelude::*;
 use wire::batch::{
     BatchBuilder, BatchError, BatchView, Compression, HEADER_LEN, ProduceLimits, ProducedBatch, ProducerFields,
-    Records, TimestampType,
+    RecordSummary, Records, TimestampType,
 };
 
 const LIMITS: ProduceLimits = ProduceLimits { max_batch_bytes: 1 << 22, max_decompressed_bytes: 1 << 22 };
@@ -72,7 +72,13 @@ proptest! {
         prop_assert_eq!(batch.header.producer_id, producer_id);
         prop_assert_eq!(batch.record_count(), records.len());
         prop_assert_eq!(batch.records().count(), records.len());
-        prop_assert_eq!(batch.max_timestamp, records.iter().map(|record| record.timestamp).max().unwrap());
+        let times = || records.iter().map(|record| record.timestamp);
+        let summary = RecordSummary {
+            min_timestamp: times().min().unwrap(),
+            max_timestamp: times().max().unwrap(),
+            has_null_key: records.iter().any(|record| record.key.is_none()),
+        };
+        prop_assert_eq!(batch.summary, summary);
         for (read, written) in batch.records().zip(&records) {
             prop_assert!(is_same(&read, written));
             prop_assert_eq!(batch.timestamp(&read), written.timestamp);

@@ -70,7 +70,7 @@ fn batches_of_other_implementations() {
         assert_eq!(batch.header.compression(), Ok(codec), "{name}");
         assert!(read(&batch) == expected(codec != None), "{name}");
         let last = if codec == None { 1_700_000_000_001 } else { 1_700_000_000_002 };
-        assert_eq!(batch.max_timestamp, last, "{name}");
+        assert_eq!(batch.summary.max_timestamp, last, "{name}");
         let producer = (batch.header.producer_id, batch.header.producer_epoch, batch.header.base_sequence);
         let idempotent = matches!(name, "idempotent" | "transactional");
         assert_eq!(producer, if idempotent { (4000, 2, 17) } else { (-1, -1, -1) }, "{name}");

@@ -39,7 +39,7 @@ fn a_plain_batch_is_a_slice_of_the_request() {
     let range = bytes.as_ptr_range();
     let batch = validate(bytes.clone()).unwrap();
     assert_eq!(batch.record_count(), 3);
-    assert_eq!(batch.max_timestamp, 1000);
+    assert_eq!(batch.summary.max_timestamp, 1000);
     assert_eq!(batch.records.as_ptr(), bytes[HEADER_LEN..].as_ptr());
     assert!(range.contains(&batch.records().next().unwrap().value.unwrap().as_ptr()));
 }
@@ -49,7 +49,7 @@ fn the_header_is_not_believed_about_the_largest_timestamp() {
     assert_eq!(with_header(|header| header.max_timestamp = 5), None);
     let (header, records) = builder().into_parts();
     let lying = BatchHeader { max_timestamp: i64::MAX, ..header };
-    assert_eq!(validate(lying.assemble(&records)).unwrap().max_timestamp, 1000);
+    assert_eq!(validate(lying.assemble(&records)).unwrap().summary.max_timestamp, 1000);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn timestamps_of_64_bits() {
     let batch = validate(builder.finish()).unwrap();
     let read: Vec<_> = batch.records().map(|record| batch.timestamp(&record)).collect();
     assert_eq!(read, far);
-    assert_eq!(batch.max_timestamp, i64::MAX);
+    assert_eq!(batch.summary.max_timestamp, i64::MAX);
 }
 
 #[test]
