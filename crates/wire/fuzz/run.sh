@@ -17,7 +17,7 @@ export RUSTFLAGS="--cfg fuzzing -Cdebug-assertions -Coverflow-checks -Ccodegen-u
 built=${CARGO_TARGET_DIR:-target}/$host/release
 
 build() {
-  cargo build -q --locked --release --target "$host"
+  cargo build -q --release --target "$host"
 }
 
 # fuzz SECONDS TARGET SEEDS [OPTION...]
