@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{context::Shared, coordinator::Kept};
+use crate::context::Shared;
 
 /// Between two looks at the time partitions. A look costs little, and the premade partitions last
 /// for many of them.
@@ -49,7 +49,8 @@ pub(crate) fn start(shared: &Arc<Shared>, prepared: bool) {
     task(|shared, _| Box::pin(keep_ledger(shared)));
     task(|shared, _| Box::pin(keep_slots(shared)));
     task(|shared, _| Box::pin(arrange_slots(shared)));
-    task(|shared, _| Box::pin(async move { shared.coordinator.fence_in_time().await }));
+    task(|shared, _| Box::pin(async move { shared.membership.fence_in_time().await }));
+    task(|shared, _| Box::pin(async move { shared.coordinator.follow_slots().await }));
     task(|shared, _| Box::pin(keep_leases(shared)));
     task(|shared, _| Box::pin(expire_offsets(shared)));
     task(|shared, _| Box::pin(find_stuck_ahead(shared)));
@@ -144,10 +145,9 @@ async fn keep_ledger(shared: Arc<Shared>) {
 /// Before the first request, so that a client of a gateway that has just started finds its
 /// coordinator. Without it the background goes on trying.
 pub(crate) async fn first_slots(shared: &Shared) {
-    let coordinator = &shared.coordinator;
     let first = async {
-        coordinator.renew().await?;
-        coordinator.arrange().await
+        shared.membership.renew().await?;
+        shared.coordinator.arrange().await
     };
     if let Ok(Err(error)) = timeout(FIRST_SLOTS, first).await {
         warn!(%error, "no coordinator slots yet; will try again");
@@ -157,7 +157,7 @@ pub(crate) async fn first_slots(shared: &Shared) {
 /// Before the first request too: clients that hear of different brokers from different gateways
 /// drop connections, and with them what they have asked.
 pub(crate) async fn known_to_others(shared: &Shared) {
-    if let Err(error) = shared.coordinator.known_to_others().await {
+    if let Err(error) = shared.membership.known_to_others().await {
         warn!(%error, "other gateways may not know of this one yet");
     }
 }
@@ -170,11 +170,11 @@ async fn keep_slots(shared: Arc<Shared>) {
     loop {
         // The lease runs from here, however long Postgres takes.
         let start = Instant::now();
-        let pause = match shared.coordinator.renew().await {
+        let pause = match shared.membership.renew().await {
             Ok(()) => {
                 backoff = retry();
                 // Within the time that the others give the process before.
-                let period = if shared.coordinator.is_in_conflict() { lease / 24 } else { jittered(lease / 4) };
+                let period = if shared.membership.is_in_conflict() { lease / 24 } else { jittered(lease / 4) };
                 period.saturating_sub(start.elapsed())
             }
             Err(error) => {
@@ -192,11 +192,14 @@ async fn keep_slots(shared: Arc<Shared>) {
 /// Beside the renewals, which must not wait for it.
 async fn arrange_slots(shared: Arc<Shared>) {
     let mut backoff = retry();
+    let mut tenure = shared.membership.subscribe();
     loop {
+        tenure.mark_unchanged();
         match shared.coordinator.arrange().await {
             Ok(()) => {
                 backoff = retry();
-                shared.coordinator.slots_changed().await;
+                // The membership is the gateway's own, so the channel is never closed.
+                drop(tenure.changed().await);
             }
             Err(error) => {
                 failed(&shared, &error, "cannot load the groups of new coordinator slots");
@@ -207,10 +210,9 @@ async fn arrange_slots(shared: Arc<Shared>) {
 }
 
 async fn keep_leases(shared: Arc<Shared>) {
-    let mut kept = Kept::default();
     for round in 0_u32.. {
         let all = round.is_multiple_of(REGISTRATIONS);
-        if let Err(error) = shared.coordinator.keep_leases(&mut kept, all).await {
+        if let Err(error) = shared.coordinator.keep_leases(all).await {
             failed(&shared, &error, "cannot lease the members' partitions");
         }
         shared.coordinator.upkeep_due(LEASES).await;

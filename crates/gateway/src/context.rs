@@ -14,6 +14,7 @@ use crate::{
     config::ServerConfig,
     coordinator::Coordinator,
     error::{ApiError, store_error_code},
+    membership::Membership,
     net::{
         budget::{AnswerMemory, Budgets},
         log_limit::LogLimit,
@@ -38,6 +39,7 @@ pub struct Shared {
     pub(crate) budgets: Budgets,
     pub(crate) log_limit: LogLimit,
     pub(crate) last_list: LastList,
+    pub(crate) membership: Arc<Membership>,
     pub(crate) coordinator: Arc<Coordinator>,
 }
 

@@ -23,6 +23,12 @@ impl From<ErrorCode> for ApiError {
     }
 }
 
+impl From<GroupError> for ApiError {
+    fn from(error: GroupError) -> Self {
+        Self::Code(group_error_code(error))
+    }
+}
+
 impl ApiError {
     /// The code for a client of the API with this code for "try again".
     pub fn code(&self, unavailable: ErrorCode) -> ErrorCode {

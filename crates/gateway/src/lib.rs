@@ -14,6 +14,7 @@ mod broker;
 mod broker_config;
 mod coordinator;
 mod http;
+mod membership;
 mod net;
 mod readiness;
 mod session;
@@ -30,6 +31,7 @@ use crate::{
     config::{Config, Contradiction, HostPort, ServerConfig},
     context::{Clock, Shared},
     coordinator::Coordinator,
+    membership::Membership,
     net::{
         budget::Budgets,
         listener,
@@ -145,7 +147,7 @@ impl Handle {
         let grace = Duration::from_millis(self.shared.config.drain_ms);
         let mut in_time = self.shared.shutdown.drain(grace).await;
         // Before the last records: clients are already looking for another coordinator.
-        let _ = timeout(LAST_WRITES, self.shared.coordinator.resign()).await;
+        let _ = timeout(LAST_WRITES, self.shared.membership.resign()).await;
         self.shared.store.log.close_appends();
         in_time &= timeout(LAST_WRITES, async { while self.writers.join_next().await.is_some() {} }).await.is_ok();
         self.writers.abort_all();
@@ -163,9 +165,11 @@ impl Handle {
 /// What all requests share.
 fn compose(config: ServerConfig, store: Store, clock: Clock, listener: &Listener) -> Shared {
     let shutdown = Shutdown::default();
+    let membership = Membership::new(&config, store.cluster.clone(), &listener.advertised);
     Shared {
         apis: api::APIS,
-        coordinator: Coordinator::new(&config, store.clone(), shutdown.clone(), &listener.advertised),
+        coordinator: Coordinator::new(&config.groups, store.clone(), membership.clone(), shutdown.clone()),
+        membership,
         frame_limits: FrameLimits {
             produce: config.limits.max_request_bytes as usize,
             other: config.limits.max_other_request_bytes as usize,

@@ -79,7 +79,7 @@ fn check_type(version: i16, key_type: i8) -> Result<(), ErrorCode> {
 fn coordinator(ctx: &RequestContext, key_type: i8, key: &str) -> Result<Broker, ErrorCode> {
     check_key(key_type, key)?;
     match key_type {
-        GROUP => ctx.shared.coordinator.owner_of(key).map(|node| Broker::from(&node)),
+        GROUP => ctx.shared.membership.owner_of(key).map(|node| Broker::from(&node)),
         _ => Ok(broker::own(ctx)),
     }
 }

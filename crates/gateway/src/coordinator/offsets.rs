@@ -9,7 +9,7 @@ use groups::{CommitRequest, GroupError, absent};
 use store::{Committed, NewOffset, OffsetCommit, OffsetQuery, PartitionKey, Registration};
 use wire::ErrorCode;
 
-use super::{Coordinator, Held, code};
+use super::{handle::Coordinator, lock::LockedGroup};
 use crate::error::ApiError;
 
 impl Coordinator {
@@ -22,42 +22,33 @@ impl Coordinator {
         request: &CommitRequest,
         offsets: &BTreeMap<PartitionKey, NewOffset>,
     ) -> Result<BTreeMap<PartitionKey, Committed>, ApiError> {
-        let absent = absent::check_commit(version, request);
-        let Some(mut held) = self.lock(group_id, absent.is_ok()).await? else {
-            return Err(code(absent.err().unwrap_or(GroupError::IllegalGeneration)));
+        let mut locked = match absent::check_commit(version, request) {
+            Ok(()) => self.lock_or_make(group_id).await?,
+            Err(refusal) => self.lock(group_id).await?.ok_or(refusal)?,
         };
-        let checked = held.active.group.check_commit(self.clock.now(), request);
-        let result = match checked {
-            Err(error) => Err(code(error)),
-            Ok(()) => self.store_offsets(&held, request, offsets).await,
-        };
-        self.release(held);
-        result
+        locked.state.group.check_commit(self.clock.now(), request)?;
+        self.store_offsets(&locked, request, offsets).await
     }
 
     async fn store_offsets(
         &self,
-        held: &Held,
+        locked: &LockedGroup,
         request: &CommitRequest,
         offsets: &BTreeMap<PartitionKey, NewOffset>,
     ) -> Result<BTreeMap<PartitionKey, Committed>, ApiError> {
-        let commit = OffsetCommit { group: &held.cell.id, offsets, slot: Some(held.slot) };
-        let committed = self.within_lease(self.store.groups.commit_offsets(&commit)).await?;
-        let committed = committed.ok_or(ApiError::Code(ErrorCode::NotCoordinator))?;
+        let group_id = &locked.group.id;
+        let commit = OffsetCommit { group: group_id, offsets, slot: Some(locked.slot.lease) };
+        let committed = self.membership.within_lease(self.store.groups.commit_offsets(&commit)).await?;
+        let committed = committed.ok_or(ErrorCode::NotCoordinator)?;
         if request.generation < 0 {
-            let register = |key: &PartitionKey| Registration { group: held.cell.id.clone(), topic_id: key.topic_id };
+            let register = |key: &PartitionKey| Registration { group: group_id.clone(), topic_id: key.topic_id };
             let mut to_register = self.to_register.lock().unwrap_or_else(PoisonError::into_inner);
             to_register.extend(offsets.keys().map(register));
         }
         Ok(committed)
     }
 
-    /// Whether this gateway may store and forget the group's offsets now; everyone may tell them.
-    pub(crate) fn check_owned(&self, group_id: &str) -> Result<(), ErrorCode> {
-        self.slot_of(group_id).map(drop)
-    }
-
-    /// OffsetDelete: which of the topics may lose their offsets.
+    /// OffsetDelete: which of the topics may not lose their offsets, and why.
     ///
     /// # Errors
     /// For the whole request.
@@ -66,31 +57,25 @@ impl Coordinator {
         group_id: &str,
         topics: &BTreeMap<String, Vec<PartitionKey>>,
     ) -> Result<BTreeMap<String, GroupError>, ApiError> {
-        let Some(held) = self.lock(group_id, true).await? else { return Err(code(absent::delete())) };
-        let result = self.delete_offsets_held(&held, topics).await;
-        self.release(held);
-        result
-    }
-
-    async fn delete_offsets_held(
-        &self,
-        held: &Held,
-        topics: &BTreeMap<String, Vec<PartitionKey>>,
-    ) -> Result<BTreeMap<String, GroupError>, ApiError> {
-        if !held.is_known && !self.has_offsets(&held.cell.id).await? {
-            return Err(code(absent::delete()));
+        if group_id.is_empty() {
+            return Err(GroupError::InvalidGroupId.into());
         }
-        held.active.group.check_offset_delete().map_err(code)?;
+        let locked = self.lock_or_make(group_id).await?;
+        if !locked.existed && !self.has_offsets(group_id).await? {
+            return Err(absent::delete().into());
+        }
+        let group = &locked.state.group;
+        group.check_offset_delete()?;
         let mut refused = BTreeMap::new();
         let mut partitions = Vec::new();
         for (topic, keys) in topics {
-            match held.active.group.check_offset_delete_of(topic) {
+            match group.check_offset_delete_of(topic) {
                 Ok(()) => partitions.extend(keys),
                 Err(error) => drop(refused.insert(topic.clone(), error)),
             }
         }
         if !partitions.is_empty() {
-            self.store.groups.delete_offsets(&held.cell.id, &partitions).await?;
+            self.store.groups.delete_offsets(group_id, &partitions).await?;
         }
         Ok(refused)
     }

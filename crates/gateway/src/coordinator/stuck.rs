@@ -10,14 +10,14 @@ use std::{
 use store::{StoreError, StuckAhead};
 use tracing::warn;
 
-use super::Coordinator;
+use super::handle::Coordinator;
 
 impl Coordinator {
     /// Looks at the groups that are coordinated here and tells of those that were not stuck there
     /// at the last look.
     pub(crate) async fn find_stuck_ahead(&self) -> Result<(), StoreError> {
         let mut found = self.store.groups.stuck_ahead().await?;
-        found.retain(|stuck| self.slot_of(&stuck.group).is_ok());
+        found.retain(|stuck| self.check_owned(&stuck.group).is_ok());
         let key = |stuck: &StuckAhead| (stuck.group.clone(), stuck.partition, stuck.offset);
         let mut last = self.last_stuck_ahead();
         let known: BTreeSet<_> = last.iter().map(key).collect();

@@ -70,7 +70,7 @@ async fn read(connection: &Connection, input: impl AsyncRead + Unpin, queue: mps
         end = Requests::new(connection, input).read(queue) => end,
         () = connection.activity.idle_for(idle) => End::Idle,
         () = shared.shutdown.draining() => End::Draining,
-        () = shared.coordinator.cut_off() => End::CutOff,
+        () = shared.membership.cut_off() => End::CutOff,
         () = connection.stop.cancelled() => End::Gone,
     };
     report(connection, end);

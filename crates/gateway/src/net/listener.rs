@@ -78,7 +78,7 @@ struct Accepting {
 
 impl Accepting {
     fn take(&mut self, stream: TcpStream) {
-        if self.shared.coordinator.is_cut_off() {
+        if self.shared.membership.is_cut_off() {
             return; // closed, so that the client looks for another gateway
         }
         let Ok(peer) = stream.peer_addr() else {

@@ -372,6 +372,12 @@ async fn commits_without_members_and_what_is_refused() {
 
     let empty = client.call(9, join("", "")).await;
     assert_eq!(empty.error_code, 24);
+    assert_eq!(client.call(4, heartbeat("", 1, "member")).await.error_code, 24);
+    let member = JoinGroupResponse::default().with_generation_id(1).with_member_id(text("member"));
+    assert_eq!(client.call(5, sync(5, "", &member)).await.error_code, 24);
+    assert_eq!(client.call(2, LeaveGroupRequest::default().with_member_id(text("member"))).await.error_code, 24);
+    assert_eq!(client.call(0, offset_delete("", "orders")).await.error_code, 24);
+    assert_eq!(committed(&client.call(9, commit("", "orders", 1)).await), 0, "as in Kafka");
     let hasty = client.call(9, join("live", "").with_session_timeout_ms(5)).await;
     assert_eq!(hasty.error_code, 26);
     let other = client.call(9, join("live", "").with_protocol_type(text("connect"))).await;

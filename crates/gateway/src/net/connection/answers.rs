@@ -64,7 +64,7 @@ impl<'c, W: AsyncWrite + Unpin> Answers<'c, W> {
 
     async fn write_in_order(&mut self) -> Result<(), Ended> {
         // One for the connection: every request waits for it.
-        let mut cut_off = pin!(self.connection.shared.coordinator.cut_off());
+        let mut cut_off = pin!(self.connection.shared.membership.cut_off());
         while let Some(pending) = next(&mut self.queue).await {
             let Pending { api, version, correlation_id, mut reply, memory, answered } = pending;
             let reply = tokio::select! {
