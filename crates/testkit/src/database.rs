@@ -60,6 +60,13 @@ impl TestDatabase {
         Self::copy_of("template1").await
     }
 
+    /// Migrated, with text in Postgres's `encoding`.
+    pub async fn with_encoding(encoding: &str) -> TestDatabase {
+        let database = Self::copy_of(&format!("template0 ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C'")).await;
+        database.store.schema.migrate().await.expect("migrations");
+        database
+    }
+
     /// Migrated, on a server that the test may stop and kill: [`TestDatabase::server`].
     pub async fn on_private_server() -> TestDatabase {
         Self::on_private_server_with(&[]).await

@@ -28,10 +28,6 @@ pub async fn handle(
     version: i16,
     request: &JoinGroupRequest,
 ) -> Result<JoinGroupResponse, ApiError> {
-    // It stands in a column of text.
-    if request.protocol_type.contains('\0') {
-        return Err(ApiError::Code(ErrorCode::InconsistentGroupProtocol));
-    }
     let protocol = |protocol: &kafka_protocol::messages::join_group_request::JoinGroupRequestProtocol| Protocol {
         name: protocol.name.to_string(),
         metadata: protocol.metadata.clone(),

@@ -130,8 +130,6 @@ impl Coordinator {
     }
 }
 
-/// Without those of members whose leases Postgres cannot store.
 fn owned_by(group_id: &str, stored: &StoredGroup) -> impl Iterator<Item = Owned> {
-    let legible = stored.owned_partitions().into_iter().filter(|partition| !partition.member_id.contains('\0'));
-    legible.map(|partition| Owned { group: group_id.to_owned(), partition })
+    stored.owned_partitions().into_iter().map(|partition| Owned { group: group_id.to_owned(), partition })
 }

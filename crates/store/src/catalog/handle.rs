@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::cache::TopicCache;
+use super::{cache::TopicCache, statements::TopicStatements};
 use crate::database::Database;
 
 /// Topics and their configuration; cheap to clone.
@@ -8,11 +8,13 @@ use crate::database::Database;
 pub struct Catalog {
     pub(super) db: Database,
     pub(super) cache: Arc<TopicCache>,
+    pub(super) statements: Arc<TopicStatements>,
 }
 
 impl Catalog {
     pub(crate) fn new(db: Database) -> Catalog {
         let cache = Arc::new(TopicCache::new(db.config().catalog_ttl));
-        Catalog { db, cache }
+        let statements = Arc::new(TopicStatements::new(db.tables()));
+        Catalog { db, cache, statements }
     }
 }

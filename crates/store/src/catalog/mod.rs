@@ -4,6 +4,7 @@ mod cache;
 mod config;
 mod delete;
 mod handle;
+mod statements;
 mod topic;
 mod topics;
 

@@ -40,12 +40,9 @@ pub struct NewTopic {
     pub configs: BTreeMap<String, String>,
 }
 
-/// `kafka_config` can be edited by hand: what is not an object is no configuration.
-pub(super) const TOPIC_COLUMNS: &str = "id, topic_name, kafka_topic_id, partition_count, kafka_config, \
-     floor(extract(epoch FROM created_at) * 1000)::bigint AS created_at_ms";
-
 impl Topic {
-    /// Reads a row of [`TOPIC_COLUMNS`].
+    /// From a row of the topic table, with `created_at_ms`. `kafka_config` can be edited by hand: what
+    /// is not an object is no configuration.
     pub(super) fn read(row: &PgRow) -> Result<Topic, StoreError> {
         let Json(configs): Json<serde_json::Value> = row.try_get("kafka_config")?;
         let configs = read_configs(&configs);

@@ -3,14 +3,14 @@ use std::{
     sync::Arc,
 };
 
-use sqlx::{AssertSqlSafe, types::Json};
+use sqlx::{PgConnection, types::Json};
 use uuid::Uuid;
 
 use super::{
     handle::Catalog,
-    topic::{MAX_PARTITIONS, NewTopic, TOPIC_COLUMNS, Topic},
+    topic::{MAX_PARTITIONS, NewTopic, Topic},
 };
-use crate::{database::Tables, error::StoreError};
+use crate::error::StoreError;
 
 impl Catalog {
     /// `None` if there is no such topic. At most [`catalog_ttl`](crate::StoreConfig::catalog_ttl)
@@ -66,9 +66,8 @@ impl Catalog {
         {
             return Ok(Some(topic));
         }
-        let statement = select_topics(self.db.tables(), "WHERE kafka_topic_id = $1");
         let mut connection = self.db.acquire().await?;
-        let row = sqlx::query(AssertSqlSafe(statement)).bind(topic_id).fetch_optional(&mut *connection).await?;
+        let row = self.statements.topic_by_id().bind(topic_id).fetch_optional(&mut *connection).await?;
         row.map(|row| Ok(self.cache.remember(Topic::read(&row)?))).transpose()
     }
 
@@ -77,9 +76,8 @@ impl Catalog {
     /// # Errors
     /// As every statement.
     pub async fn all_topics(&self) -> Result<Vec<Arc<Topic>>, StoreError> {
-        let statement = select_topics(self.db.tables(), "ORDER BY topic_name");
         let mut connection = self.db.acquire().await?;
-        let rows = sqlx::query(AssertSqlSafe(statement)).fetch_all(&mut *connection).await?;
+        let rows = self.statements.all_topics().fetch_all(&mut *connection).await?;
         rows.iter().map(|row| Ok(self.cache.remember(Topic::read(row)?))).collect()
     }
 
@@ -94,32 +92,25 @@ impl Catalog {
         if new.retention_max_age_seconds < 0 {
             return Err(StoreError::InvalidConfig("the retention must not be negative".to_owned()));
         }
-        let statement = format!(
-            "INSERT INTO {} (topic_name, partition_count, retention_max_age_seconds, \
-               max_rows_per_topic, max_total_payload_bytes, kafka_config) \
-             VALUES ($1, $2, $3, 0, 0, $4) RETURNING {TOPIC_COLUMNS}",
-            self.db.tables().topic
-        );
-        let mut connection = self.db.acquire().await?;
-        let inserted = sqlx::query(AssertSqlSafe(statement))
-            .bind(&new.name)
-            .bind(new.partition_count)
-            .bind(new.retention_max_age_seconds)
-            .bind(Json(&new.configs))
-            .fetch_one(&mut *connection)
-            .await
-            .map_err(StoreError::from);
-        match inserted {
-            Ok(row) => Ok(self.cache.remember(Topic::read(&row)?)),
+        let topic = self.create_topic_on(&mut *self.db.acquire().await?, new).await?;
+        Ok(self.cache.remember(topic))
+    }
+
+    async fn create_topic_on(&self, connection: &mut PgConnection, new: &NewTopic) -> Result<Topic, StoreError> {
+        let statement = self.statements.create_topic().bind(&new.name).bind(new.partition_count);
+        let statement = statement.bind(new.retention_max_age_seconds).bind(Json(&new.configs));
+        match statement.fetch_one(connection).await.map_err(StoreError::from) {
+            Ok(row) => Topic::read(&row),
             Err(StoreError::AlreadyExists(_)) => Err(StoreError::AlreadyExists(format!("topic {}", new.name))),
             Err(error) => Err(error),
         }
     }
 
     async fn ask_topics(&self, names: &[&str]) -> Result<BTreeMap<String, Arc<Topic>>, StoreError> {
-        let statement = select_topics(self.db.tables(), "WHERE topic_name = ANY($1)");
         let mut connection = self.db.acquire().await?;
-        let rows = sqlx::query(AssertSqlSafe(statement)).bind(names).fetch_all(&mut *connection).await?;
+        let encoding = self.db.encoding(&mut connection).await?;
+        let possible: Vec<&str> = names.iter().copied().filter(|name| encoding.holds(name)).collect();
+        let rows = self.statements.topics().bind(possible).fetch_all(&mut *connection).await?;
         let mut found = BTreeMap::new();
         for row in &rows {
             let topic = self.cache.remember(Topic::read(row)?);
@@ -130,8 +121,4 @@ impl Catalog {
         }
         Ok(found)
     }
-}
-
-fn select_topics(tables: &Tables, condition: &str) -> String {
-    format!("SELECT {TOPIC_COLUMNS} FROM {} {condition}", tables.topic)
 }

@@ -1,8 +1,10 @@
 use std::{sync::Arc, time::Duration};
 
-use sqlx::{PgConnection, PgPool, Postgres, pool::PoolConnection};
+use sqlx::{PgConnection, PgPool, Postgres, Row, pool::PoolConnection};
+use tokio::sync::OnceCell;
 
 use super::{
+    encoding::Encoding,
     pool::{self, Pool},
     tables::Tables,
 };
@@ -21,6 +23,8 @@ struct Inner {
     /// For the signs of life of a gateway and its coordinator slots: under load they would wait for
     /// a connection until other gateways take this one for dead.
     lease_pool: Pool,
+    /// It never changes.
+    encoding: OnceCell<Encoding>,
 }
 
 impl Database {
@@ -32,7 +36,7 @@ impl Database {
         let pool = Pool::new(&config.postgres)?;
         let lease_pool = pool.reserved(&config.postgres)?;
         pool::for_listening(&config)?; // only to see that its URL is one
-        Ok(Database { inner: Arc::new(Inner { config, tables, pool, lease_pool }) })
+        Ok(Database { inner: Arc::new(Inner { config, tables, pool, lease_pool, encoding: OnceCell::new() }) })
     }
 
     pub(crate) fn config(&self) -> &StoreConfig {
@@ -70,6 +74,19 @@ impl Database {
     /// Takes a statement that was run anyway for a look at the server: it is there and writable, or not.
     pub(crate) fn note_look(&self, usable: bool) {
         self.inner.pool.note_look(usable);
+    }
+
+    /// What text can hold here; asked on this connection if it was not asked before.
+    ///
+    /// # Errors
+    /// As every statement.
+    pub(crate) async fn encoding(&self, connection: &mut PgConnection) -> Result<Encoding, StoreError> {
+        let ask = async {
+            let row =
+                sqlx::query("SELECT current_setting('server_encoding') AS encoding").fetch_one(connection).await?;
+            Ok::<Encoding, StoreError>(Encoding::named(row.try_get("encoding")?))
+        };
+        self.inner.encoding.get_or_try_init(|| ask).await.copied()
     }
 
     /// Closes all connections, when they are free.

@@ -1,5 +1,6 @@
 //! What all rooms share: connections, table names, settings.
 
+mod encoding;
 mod handle;
 pub(crate) mod pool;
 pub(crate) mod retry;

@@ -50,11 +50,13 @@ macro_rules! statements {
 
         #[cfg(test)]
         mod statements_are_filled {
+            /// And no character that another encoding than UTF8 lacks.
             #[test]
             fn no_token_is_left() {
                 let tables = $crate::database::Tables::new("q", "mq").unwrap();
                 let statements = super::$statements::new(&tables);
                 $(assert_eq!($crate::database::token(&statements.$name), None, stringify!($name));)+
+                $(assert!(statements.$name.is_ascii(), stringify!($name));)+
             }
         }
     };

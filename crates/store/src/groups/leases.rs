@@ -87,7 +87,7 @@ impl Groups {
         connection: &mut PgConnection,
         holds: &[PartitionHold<'_>],
     ) -> Result<(), StoreError> {
-        lease_partitions(self.statements.leases.hold_partitions(), connection, holds).await
+        self.lease_partitions(self.statements.leases.hold_partitions(), connection, holds).await
     }
 
     /// The same for partitions that were leased before: writes only where a quarter of the time is
@@ -108,7 +108,7 @@ impl Groups {
         connection: &mut PgConnection,
         holds: &[PartitionHold<'_>],
     ) -> Result<(), StoreError> {
-        lease_partitions(self.statements.leases.renew_partitions(), connection, holds).await
+        self.lease_partitions(self.statements.leases.renew_partitions(), connection, holds).await
     }
 
     /// Lets workers have all partitions of a group at once; returns how many were leased. Nothing
@@ -150,29 +150,33 @@ impl Groups {
     pub async fn forget_partition_leases_on(&self, connection: &mut PgConnection) -> Result<u64, StoreError> {
         Ok(self.statements.leases.forget_partition_leases().execute(connection).await?.rows_affected())
     }
-}
 
-async fn lease_partitions(
-    statement: Statement<'_>,
-    connection: &mut PgConnection,
-    holds: &[PartitionHold<'_>],
-) -> Result<(), StoreError> {
-    if holds.is_empty() {
-        return Ok(());
+    async fn lease_partitions(
+        &self,
+        statement: Statement<'_>,
+        connection: &mut PgConnection,
+        holds: &[PartitionHold<'_>],
+    ) -> Result<(), StoreError> {
+        if holds.is_empty() {
+            return Ok(());
+        }
+        // One order for all gateways, so that they do not deadlock, and each partition of a group once.
+        let mut holds: Vec<&PartitionHold<'_>> = holds.iter().collect();
+        holds.sort_by_key(|hold| (hold.group, hold.partition));
+        holds.dedup_by_key(|hold| (hold.group, hold.partition));
+        // Members are told apart by the random part of their ids.
+        let encoding = self.db.encoding(connection).await?;
+        let owner = |hold: &&PartitionHold<'_>| format!("{}:{}", hold.group, encoding.readable(hold.member_id));
+        statement
+            .bind(holds.iter().map(|hold| hold.group).collect::<Vec<&str>>())
+            .bind(holds.iter().map(|hold| hold.partition.topic_id).collect::<Vec<i64>>())
+            .bind(holds.iter().map(|hold| hold.partition.partition_id).collect::<Vec<i32>>())
+            .bind(holds.iter().map(owner).collect::<Vec<String>>())
+            .bind(holds.iter().map(|hold| hold.duration.as_secs_f64()).collect::<Vec<f64>>())
+            .execute(connection)
+            .await?;
+        Ok(())
     }
-    // One order for all gateways, so that they do not deadlock, and each partition of a group once.
-    let mut holds: Vec<&PartitionHold<'_>> = holds.iter().collect();
-    holds.sort_by_key(|hold| (hold.group, hold.partition));
-    holds.dedup_by_key(|hold| (hold.group, hold.partition));
-    statement
-        .bind(holds.iter().map(|hold| hold.group).collect::<Vec<&str>>())
-        .bind(holds.iter().map(|hold| hold.partition.topic_id).collect::<Vec<i64>>())
-        .bind(holds.iter().map(|hold| hold.partition.partition_id).collect::<Vec<i32>>())
-        .bind(holds.iter().map(|hold| format!("{}:{}", hold.group, hold.member_id)).collect::<Vec<String>>())
-        .bind(holds.iter().map(|hold| hold.duration.as_secs_f64()).collect::<Vec<f64>>())
-        .execute(connection)
-        .await?;
-    Ok(())
 }
 
 /// `acked`, for a statement with the group as $1: has it leases that workers have acknowledged? The

@@ -52,7 +52,7 @@ pub struct StoredGroup {
     /// Without NUL.
     pub group_id: String,
     pub generation: i32,
-    /// Empty for a simple group.
+    /// For people who read the table; empty for a simple group.
     pub protocol_type: String,
     /// Offsets of a group with members do not expire.
     pub has_members: bool,
@@ -113,8 +113,9 @@ impl Groups {
         group: &StoredGroup,
         slot: SlotLease,
     ) -> Result<bool, StoreError> {
+        let protocol_type = self.db.encoding(connection).await?.readable(&group.protocol_type);
         let statement = self.statements.groups.save_group().bind(slot.slot).bind(slot.fencing);
-        let statement = statement.bind(&group.group_id).bind(group.generation).bind(&group.protocol_type);
+        let statement = statement.bind(&group.group_id).bind(group.generation).bind(&*protocol_type);
         let stored = statement.bind(group.has_members).bind(&group.state).execute(connection).await?;
         Ok(stored.rows_affected() == 1)
     }

@@ -1,5 +1,5 @@
 -- The bounds of the time partitions of $1, from the text that Postgres prints for them:
--- FOR VALUES FROM ('…') TO ('…'), MINVALUE and MAXVALUE in place of a literal, or DEFAULT.
+-- FOR VALUES FROM ('lower') TO ('upper'), MINVALUE and MAXVALUE in place of a literal, or DEFAULT.
 -- Unbounded is NULL. The literals are in the session's time zone and say so.
 SELECT bound = 'DEFAULT' AS is_default,
        CASE WHEN lower_text NOT IN ('infinity', '-infinity')

@@ -21,6 +21,7 @@ mod refused;
 mod registrations;
 mod slots;
 mod tail;
+mod texts;
 
 use sqlx::{AssertSqlSafe, PgConnection};
 

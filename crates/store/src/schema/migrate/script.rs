@@ -121,6 +121,8 @@ mod tests {
             for step in steps {
                 assert!(!step.sql.is_empty() && !step.title.is_empty(), "{}", script.name);
                 assert!(!step.sql.contains("__SCHEMA__") && !step.sql.contains("__PREFIX__"));
+                // Not every encoding of a database has more.
+                assert!(step.sql.is_ascii(), "{}, {}", script.name, step.title);
             }
         }
     }
