@@ -1,7 +1,7 @@
 //! SQLSTATEs and their kinds. What may pass later is no fault of the request, however long it takes: a
 //! password that was changed, a full disk. What a row or a trigger causes is one.
 
-use super::StoreError;
+use super::store_error::StoreError;
 
 /// The kind of an error with this SQLSTATE; `routine` is the function in Postgres' source that raised
 /// it, which unlike the message is never translated.

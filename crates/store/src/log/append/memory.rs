@@ -1,9 +1,7 @@
 //! What the gateway remembers of a partition between two transactions; all of it can be lost.
 
-use sqlx::{PgConnection, Row};
-
-use super::sequence::{BATCHES_TO_RETAIN, ProducerEntry, Producers, StoredBatch};
-use crate::{error::StoreError, log::Log, offset::Seq, partition::PartitionKey};
+use super::sequence::Producers;
+use crate::offset::Seq;
 
 /// The end of a partition and its producers, as the last append of this gateway left them.
 #[derive(Default)]
@@ -26,81 +24,34 @@ impl PartitionMemory {
         self.is_suspect = true;
     }
 
-    /// Brings it in line with what the holder of the partition's lock sees; returns the next seq.
-    pub(super) async fn compare(
-        &mut self,
-        log: &Log,
-        connection: &mut PgConnection,
-        partition: PartitionKey,
-        next_seq: Seq,
-        max_timestamp: i64,
-    ) -> Result<Seq, StoreError> {
+    /// Brings it in line with what the holder of the partition's lock sees; returns the seq of the next row.
+    /// One that is beyond `next_seq` must be noted in the ledger: its rows are gone, but their offsets were
+    /// seen, so they are not given out again.
+    pub(super) fn compare(&mut self, next_seq: Seq, max_timestamp: i64) -> Seq {
         self.producers.trim();
         // A gateway that shares the partition with another writer does not guess its end.
         self.is_suspect = self.next_seq.is_some_and(|remembered| remembered != next_seq);
         self.max_timestamp = self.max_timestamp.max(max_timestamp);
-        let remembered = self.next_seq.unwrap_or(next_seq);
-        if remembered != next_seq {
+        if self.is_suspect {
             self.producers.forget_all();
         }
-        if remembered > next_seq {
-            // Their offsets were seen, so they are not given out again.
-            log.raise_end(connection, partition, remembered, next_seq).await?;
-        }
-        Ok(remembered.max(next_seq))
-    }
-
-    /// Looks up the producers that it does not know, in the rows that carry their batches.
-    pub(super) async fn learn_producers(
-        &mut self,
-        log: &Log,
-        connection: &mut PgConnection,
-        partition: PartitionKey,
-        producer_ids: impl Iterator<Item = i64>,
-    ) -> Result<(), StoreError> {
-        for producer_id in producer_ids.filter(|id| *id >= 0) {
-            if !self.producers.knows(producer_id) {
-                let entry = stored_batches(log, connection, partition, producer_id).await?;
-                self.producers.learn(producer_id, entry);
-            }
-        }
-        Ok(())
+        self.next_seq.map_or(next_seq, |remembered| remembered.max(next_seq))
     }
 }
 
-/// The last batches of a producer on a partition.
-async fn stored_batches(
-    log: &Log,
-    connection: &mut PgConnection,
-    partition: PartitionKey,
-    producer_id: i64,
-) -> Result<Option<ProducerEntry>, StoreError> {
-    let rows = log
-        .state
-        .statements
-        .producer_batches()
-        .bind(partition.topic_id)
-        .bind(partition.partition_id)
-        .bind(producer_id)
-        .bind(BATCHES_TO_RETAIN as i64)
-        .fetch_all(connection)
-        .await?;
-    let mut entry: Option<ProducerEntry> = None;
-    for row in rows {
-        let epoch: i16 = row.try_get("epoch")?;
-        let record_count: i32 = row.try_get("records")?;
-        let last_seq = Seq::new(row.try_get("last_seq")?);
-        let stored = StoredBatch {
-            base_sequence: row.try_get("base_sequence")?,
-            record_count,
-            base_offset: last_seq.next().plus(-i64::from(record_count)).offset(),
-            append_time: row.try_get("append_time")?,
-        };
-        match &mut entry {
-            None => entry = Some(ProducerEntry::new(epoch, stored)),
-            Some(newer) if newer.epoch == epoch => newer.push_older(stored),
-            Some(_) => break,
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_never_before_the_one_that_is_remembered() {
+        let mut memory = PartitionMemory::default();
+        assert_eq!(memory.compare(Seq::new(5), 7), Seq::new(5));
+        assert!(!memory.is_suspect);
+        memory.next_seq = Some(Seq::new(9));
+        memory.producers.learn(1, None);
+        assert_eq!(memory.compare(Seq::new(8), 3), Seq::new(9), "rows are gone");
+        assert!(memory.is_suspect && !memory.producers.knows(1) && memory.max_timestamp == 7);
+        assert_eq!(memory.compare(Seq::new(12), 3), Seq::new(12), "others appended");
     }
-    Ok(entry)
 }

@@ -11,6 +11,7 @@ mod memory;
 mod placing;
 mod queue;
 mod sequence;
+mod stored_batches;
 mod tail_ranges;
 mod transaction;
 mod types;

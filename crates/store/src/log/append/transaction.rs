@@ -8,6 +8,7 @@ use sqlx::{Connection, Execute, PgConnection, Row};
 use super::{
     batcher::Work,
     placing::{AppendedAt, Placing},
+    stored_batches,
 };
 use crate::{
     error::StoreError,
@@ -109,12 +110,15 @@ async fn place(log: &Log, connection: &mut PgConnection, item: &mut Work, locked
         // Before the memory is looked at: the ledger takes no row of a topic that is gone.
         return Ok(Part { placing: Placing::nowhere(item.pending.len(), locked.next_seq), at });
     }
-    let (memory, partition) = (&mut item.memory, item.partition);
-    let next_seq = memory.compare(log, connection, partition, locked.next_seq, locked.max_timestamp).await?;
+    let next_seq = item.memory.compare(locked.next_seq, locked.max_timestamp);
+    if next_seq > locked.next_seq {
+        log.raise_end(connection, item.partition, next_seq, locked.next_seq).await?;
+    }
+    let producers = &mut item.memory.producers;
     let producer_ids = item.pending.iter().map(|pending| pending.append.batch.header.producer_id);
-    memory.learn_producers(log, connection, partition, producer_ids).await?;
+    stored_batches::learn(producers, log, connection, item.partition, producer_ids).await?;
     let batches = item.pending.iter().map(|pending| &pending.append.batch);
-    Ok(Part { placing: Placing::of(batches, next_seq, &mut memory.producers, at.time_ms), at })
+    Ok(Part { placing: Placing::of(batches, next_seq, producers, at.time_ms), at })
 }
 
 async fn copy(

@@ -1,13 +1,3 @@
-//! What can go wrong in Postgres, told apart by what the caller can do about it. The only place
-//! that looks at SQLSTATEs ([`sqlstate`]).
-
-mod sqlstate;
-
-use std::time::Duration;
-
-use rand::Rng;
-use sqlx::postgres::PgDatabaseError;
-
 /// A failed operation of the store.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
@@ -102,53 +92,6 @@ impl StoreError {
     }
 }
 
-impl From<sqlx::Error> for StoreError {
-    fn from(error: sqlx::Error) -> StoreError {
-        match &error {
-            sqlx::Error::Database(database) => {
-                let postgres = database.try_downcast_ref::<PgDatabaseError>();
-                let code = database.code().unwrap_or_default();
-                let routine = postgres.and_then(PgDatabaseError::routine).unwrap_or_default();
-                sqlstate::kind(&code, routine)(format!("{} (SQLSTATE {code})", database.message()))
-            }
-            sqlx::Error::Io(_)
-            | sqlx::Error::Tls(_)
-            | sqlx::Error::PoolTimedOut
-            | sqlx::Error::PoolClosed
-            | sqlx::Error::WorkerCrashed
-            // Of a pooler that has changed the session.
-            | sqlx::Error::BeginFailed
-            // A connection that ended in the middle of a message.
-            | sqlx::Error::Protocol(_) => StoreError::Unavailable(error.to_string()),
-            sqlx::Error::Configuration(_) => StoreError::InvalidConfig(error.to_string()),
-            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => StoreError::Corrupt(error.to_string()),
-            _ => StoreError::Other(error.to_string()),
-        }
-    }
-}
-
-/// Growing, jittered waits between attempts, so that many who failed together do not try together.
-#[derive(Debug, Clone)]
-pub struct Backoff {
-    next: Duration,
-    max: Duration,
-}
-
-impl Backoff {
-    /// Starts at `initial`, doubles up to `max`.
-    #[must_use]
-    pub fn new(initial: Duration, max: Duration) -> Backoff {
-        Backoff { next: initial, max }
-    }
-
-    /// Half to one and a half of the present step, then the step doubles.
-    pub fn next_delay(&mut self) -> Duration {
-        let step = self.next;
-        self.next = (step * 2).min(self.max);
-        step.mul_f64(rand::rng().random_range(0.5..1.5))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,14 +100,5 @@ mod tests {
     fn the_place_is_told_with_the_reason() {
         let error = StoreError::Denied("no".to_owned()).in_context("V001");
         assert_eq!(error.to_string(), "the database user is denied this: V001: no");
-    }
-
-    #[test]
-    fn back_off_doubles_up_to_its_maximum_with_jitter() {
-        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_millis(300));
-        for step in [100, 200, 300, 300] {
-            let delay = backoff.next_delay().as_millis();
-            assert!((step / 2..=step * 3 / 2).contains(&delay), "{delay} for {step}");
-        }
     }
 }
