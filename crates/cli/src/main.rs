@@ -4,6 +4,7 @@ mod api_table;
 mod check;
 mod datahub;
 mod dev;
+mod environment;
 mod failure;
 mod jdbc_url;
 mod logging;

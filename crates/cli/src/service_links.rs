@@ -5,7 +5,7 @@
 //! container (`ToEnv` in moby's daemon/links/links.go). A Service named `pgqueue-gateway`, or `pgqueue-gateway-…`,
 //! makes names with the prefix of our settings. They are told by name and value: a misspelt setting has another form.
 //!
-//! A link cannot replace a setting, since no setting has a name of these forms; a test in `settings` sees to it.
+//! A link cannot replace a setting, since no setting has a name of these forms; a test in `environment` sees to it.
 
 use std::{collections::BTreeMap, net::IpAddr};
 

@@ -3,18 +3,13 @@
 //! In order of precedence: flag, `PGQUEUE_GATEWAY_…` variable, DataHub's own variable
 //! ([`crate::datahub`]), default.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use gateway::config::Config;
 use store::PostgresConfig;
 
-use crate::{datahub, failure::Failure, service_links};
-
-const PREFIX: &str = "PGQUEUE_GATEWAY_";
+use crate::{datahub, environment, failure::Failure};
 
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
@@ -78,10 +73,10 @@ pub(crate) struct DevOptions {
 
 /// The settings of this process. Help and usage errors end it here, with clap's own text.
 pub(crate) fn from_process() -> Result<Cli, Failure> {
-    let environment: BTreeMap<String, String> = std::env::vars_os()
+    let variables: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    let command = command(&environment)?;
+    let command = command(&variables)?;
     let cli = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = cli.unwrap_or_else(|error| error.exit());
     check(&cli)?;
@@ -89,45 +84,15 @@ pub(crate) fn from_process() -> Result<Cli, Failure> {
 }
 
 /// The command line, with an environment variable for each flag and DataHub's variables as defaults.
-fn command(environment: &BTreeMap<String, String>) -> Result<clap::Command, Failure> {
-    let command = with_environment(Cli::command()).mut_subcommands(with_environment);
-    refuse_unknown(&command, environment)?;
-    let defaults = datahub::defaults(environment).map_err(Failure::refused)?;
+fn command(variables: &BTreeMap<String, String>) -> Result<clap::Command, Failure> {
+    let command = environment::with_variables(Cli::command());
+    environment::refuse_unknown(&command, variables)?;
+    let defaults = datahub::defaults(variables).map_err(Failure::refused)?;
     let with_default = |arg: Arg| match defaults.get(arg.get_id().as_str()) {
         Some(value) => arg.default_value(value.clone()),
         None => arg,
     };
     Ok(command.mut_subcommands(|sub| sub.mut_args(with_default)))
-}
-
-/// The variable of `--flag-name` is PGQUEUE_GATEWAY_FLAG_NAME.
-fn with_environment(command: clap::Command) -> clap::Command {
-    command.mut_args(|arg| match arg.get_long() {
-        Some(long) => {
-            let variable = format!("{PREFIX}{}", long.to_uppercase().replace('-', "_"));
-            arg.env(variable)
-        }
-        None => arg,
-    })
-}
-
-/// A misspelt variable would otherwise be ignored without a word.
-fn refuse_unknown(command: &clap::Command, environment: &BTreeMap<String, String>) -> Result<(), Failure> {
-    let settings = names(command);
-    let is_unknown =
-        |name: &str| name.starts_with(PREFIX) && !settings.contains(name) && !service_links::is_link(name, environment);
-    match environment.keys().find(|name| is_unknown(name)) {
-        None => Ok(()),
-        Some(unknown) => Err(Failure::refused(format!(
-            "unknown setting {unknown}; `pgqueue-gateway serve --help` lists all of them"
-        ))),
-    }
-}
-
-/// The variables of all settings.
-fn names(command: &clap::Command) -> BTreeSet<&str> {
-    let commands = std::iter::once(command).chain(command.get_subcommands());
-    commands.flat_map(clap::Command::get_arguments).filter_map(|arg| arg.get_env()?.to_str()).collect()
 }
 
 fn check(cli: &Cli) -> Result<(), Failure> {
@@ -165,29 +130,6 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn every_option_has_an_environment_name_made_from_its_flag() {
-        let command = command(&BTreeMap::new()).unwrap_or_else(|failure| panic!("{}", failure.message));
-        for arg in command.get_subcommands().chain([&command]).flat_map(clap::Command::get_arguments) {
-            let long = arg.get_long().expect("only long flags");
-            let expected = format!("PGQUEUE_GATEWAY_{}", long.to_uppercase().replace('-', "_"));
-            assert_eq!(arg.get_env().and_then(|e| e.to_str()), Some(expected.as_str()), "--{long}");
-            assert!(arg.get_help().is_some(), "--{long} is not documented");
-        }
-        let settings = names(&command);
-        for name in ["DATABASE_URL", "LOG_FORMAT", "DATA_DIR", "OFFSETS_RETENTION_CHECK_INTERVAL_MS"] {
-            assert!(settings.contains(format!("PGQUEUE_GATEWAY_{name}").as_str()), "{name}");
-        }
-    }
-
-    #[test]
-    fn no_setting_has_the_name_of_a_service_link() {
-        let command = command(&BTreeMap::new()).unwrap_or_else(|failure| panic!("{}", failure.message));
-        for name in names(&command) {
-            assert!(!service_links::is_reserved(name), "{name}");
-        }
     }
 
     #[test]
