@@ -16,6 +16,7 @@ mod coordinator;
 mod http;
 mod membership;
 mod net;
+mod periodic;
 mod readiness;
 mod session;
 mod topics;

@@ -14,6 +14,7 @@ mod load;
 mod members;
 mod open_files;
 mod process;
+mod work_for_all;
 
 /// Held by a test that kills things under load: two of them at once are only slow.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());

@@ -7,13 +7,12 @@ use store::{LiveGroup, StoreError};
 use super::{handle::Coordinator, slot::Entry};
 
 impl Coordinator {
-    /// Forgets offsets whose time is over, leases long ended, and groups that have nothing left. Answers
-    /// how many offsets they were.
+    /// Forgets offsets whose time is over, and groups that have nothing left. Answers how many offsets they
+    /// were.
     pub(crate) async fn expire(self: &Arc<Self>) -> Result<u64, StoreError> {
         let live = self.live_groups().await;
         let slots: Vec<_> = self.served().iter().map(|slot| slot.lease).collect();
         let expired = self.store.groups.expire_offsets(self.offsets_retention, &slots, &live).await?;
-        self.store.groups.forget_partition_leases().await?;
         let with_offsets: BTreeSet<String> = self.store.groups.groups_with_offsets().await?.into_iter().collect();
         let retention = i64::try_from(self.offsets_retention.as_millis()).unwrap_or(i64::MAX);
         let before = self.clock.now().saturating_sub(retention);

@@ -9,7 +9,7 @@ use std::{
 
 use groups::{OwnedPartition, StoredGroup};
 use store::{PartitionHold, PartitionKey, Registration, SlotLease, StoreError};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tracing::debug;
 
 use super::handle::Coordinator;
@@ -31,16 +31,15 @@ impl Owned {
 }
 
 impl Coordinator {
-    /// Resolves when upkeep is due: a generation has its assignment, or `period` is over.
-    pub(crate) async fn upkeep_due(&self, period: Duration) {
-        // The time-out is what is waited for.
-        let _ = timeout(period, self.assigned.notified()).await;
+    /// Resolves when a generation has its assignment.
+    pub(crate) async fn assigned(&self) {
+        self.assigned.notified().await;
     }
 
     /// Renews the partition leases of all groups that are coordinated here when a quarter of their time is
-    /// over or members own other partitions than before, and registrations if some are new or `all` is
-    /// wanted: a statement each, however many groups there are.
-    pub(crate) async fn keep_leases(&self, all: bool) -> Result<(), StoreError> {
+    /// over or members own other partitions than before, and registrations if some are new or it is time:
+    /// a statement each, however many groups there are.
+    pub(crate) async fn keep_leases(&self) -> Result<(), StoreError> {
         let mut written = self.written.lock().await;
         let mut wanted = std::mem::take(&mut *self.to_register.lock().unwrap_or_else(PoisonError::into_inner));
         let owned = self.owned_partitions().await;
@@ -50,10 +49,12 @@ impl Coordinator {
             Some(Registration { group: owned.group.clone(), topic_id: key.topic_id })
         });
         wanted.extend(of_members);
-        if all || !wanted.is_subset(&written.registrations) {
+        let is_time = written.registered.is_none_or(|at| at.elapsed() >= REGISTRATION_AGE / 2);
+        if is_time || !wanted.is_subset(&written.registrations) {
             let list: Vec<Registration> = wanted.iter().cloned().collect();
             self.store.groups.heartbeat_registrations(&list, REGISTRATION_AGE).await?;
             written.registrations = wanted;
+            written.registered = Some(Instant::now());
         }
         let holds = self.holds(&owned, &partitions);
         let leases =

@@ -9,6 +9,8 @@ use tokio::time::Instant;
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) registrations: BTreeSet<Registration>,
+    /// When they were.
+    pub(super) registered: Option<Instant>,
     /// Group, member and partition of each lease.
     pub(super) leases: BTreeSet<(String, String, PartitionKey)>,
     /// When the first lease is to be written again; `None`: there is none.
