@@ -1,5 +1,5 @@
-//! This gateway among the others: its registration, and the coordinator slots that are its (storage.md
-//! D8, D12).
+//! This gateway among all gateways of the tables: its registration, and the coordinator slots that are
+//! its (storage.md D8, storage.md D12).
 //!
 //! Every quarter of the lease time the gateway says that it lives, renews its slots and takes free ones up
 //! to its fair share ([`Membership::renew`]). What a slot is used for is not known here: a coordinator

@@ -25,7 +25,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// A classic group that nobody has joined yet.
+    /// A classic group that no member has joined yet.
     pub fn classic(id: &str, settings: &Settings, now: Millis) -> Group {
         Group::Classic(ClassicGroup::new(id, settings, now))
     }
@@ -92,7 +92,7 @@ impl Group {
         }
     }
 
-    /// The connection of a request that waits is gone: nobody would hear the reply, and none is given.
+    /// The connection of a request that waits is gone: no reply is given.
     pub fn cancel(&mut self, now: Millis, request: Awaiting) -> Outcome {
         match self {
             Group::Classic(group) => group.cancel(now, request).into(),
@@ -189,7 +189,7 @@ impl Group {
     }
 
     /// Topics whose offsets do not expire, however old, since the group has members that read them; `None`: all
-    /// topics, as long as nobody can say which (KIP-211). The offsets of other topics expire as those of a simple
+    /// topics, as long as it is not known which (KIP-211). The offsets of other topics expire as those of a simple
     /// group.
     pub fn needed_topics(&self) -> Option<&BTreeSet<String>> {
         match self {

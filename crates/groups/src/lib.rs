@@ -11,15 +11,15 @@
 //! When persisting failed, nothing was sent yet: [`Group::undo`] takes the outcome back and returns the replies that
 //! are right in this case. A generation that could not be saved is tried again at [`Group::wake_at`], with the members
 //! still waiting; a leader's SyncGroup and the replacing of a static member are refused with the error given, and the
-//! client repeats them. A save that failed for the caller but is in the database nevertheless does no harm: nobody was
-//! told, and the next save replaces it.
+//! client repeats them. A save that failed for the caller but is in the database nevertheless does no harm: no member
+//! was told, and the next save replaces it.
 //!
 //! # Types of groups
 //! [`Group`] and [`StoredGroup`] tell the types apart, and nothing else does. Each type has a module of its own that
 //! knows nothing of the other types.
 //!
 //! # What survives
-//! A [`StoredGroup`] is saved when a generation begins (before anyone hears its number), when its assignment is
+//! A [`StoredGroup`] is saved when a generation begins (before a member hears its number), when its assignment is
 //! known, when a static member got a new id in `Stable`, and when the group became empty. [`Group::restore`] goes on
 //! from there at the same generation, with fresh deadlines. Kafka saves only the last three; saving the first one as
 //! well keeps a number from being given out twice and a restarted static member from being fenced by its own

@@ -1,4 +1,4 @@
-//! What administrators ask: which groups there are, who is in them, and that one be forgotten.
+//! What administrators ask: which groups there are, which members they have, and that one be forgotten.
 
 use std::{collections::BTreeMap, sync::Arc};
 

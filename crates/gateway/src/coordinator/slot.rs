@@ -60,7 +60,7 @@ impl SlotGroups {
         }))
     }
 
-    /// Nobody needs the group in memory: what is left of it is its stored form, if it has one.
+    /// The group leaves the memory: what is left of it is its stored form, if it has one.
     pub(super) fn let_go(&self, id: &str, stored: Option<StoredGroup>) {
         let mut groups = self.groups();
         let Some(groups) = groups.as_mut() else { return };

@@ -1,5 +1,5 @@
 //! STUCK_AHEAD: groups whose committed offset is past the end of the log, as after a restored backup
-//! or a commit by hand. They would wait for records that others have had long ago, or that never
+//! or a commit by hand. They would wait for records that other groups have had long ago, or that never
 //! come; a fetch there answers OFFSET_OUT_OF_RANGE, so that a Kafka client resets by its own policy.
 
 use std::{

@@ -8,7 +8,7 @@ use wire::ErrorCode;
 use super::tenure::{OwnedSlots, Tenure};
 use crate::config::{HostPort, ServerConfig};
 
-/// This gateway among the others.
+/// This gateway among all gateways of the tables.
 pub(crate) struct Membership {
     pub(super) cluster: Cluster,
     /// This gateway as other gateways see it.

@@ -14,7 +14,7 @@ impl Membership {
     pub(crate) async fn renew(&self) -> Result<(), StoreError> {
         let was_cut_off = self.fence_if_due();
         if was_cut_off {
-            // What was sent before and comes late must not count, also where nobody took the slots.
+            // What was sent before and comes late must not count, also where no other gateway took the slots.
             self.cluster.release_slots(self.node.instance, None).await?;
         }
         let lease_end = Instant::now() + self.lease;

@@ -4,7 +4,7 @@ use store::PartitionInterval;
 use testkit::{TestDatabase, TestGateway};
 
 use crate::{
-    groups::{commit, committed, fetched, joined, sync},
+    group_requests::{commit, committed, fetched, joined, sync},
     samples::{batch, fetch, metadata, produce},
 };
 

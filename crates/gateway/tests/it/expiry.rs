@@ -12,7 +12,7 @@ use kafka_protocol::messages::{
 use testkit::{Client, TestGateway};
 
 use crate::{
-    groups::{commit, committed, fetched, group, heartbeat, join, sync, with_topic},
+    group_requests::{commit, committed, fetched, group, heartbeat, join, sync, with_topic},
     samples::{metadata, topic_name},
 };
 
@@ -55,6 +55,18 @@ async fn leave(client: &mut Client, group_id: &str, member_id: &str) {
     let request = LeaveGroupRequest::default().with_group_id(group(group_id)).with_members(vec![identity]);
     assert_eq!(client.call(5, request).await.members[0].error_code, 0);
 }
+
+/// All but what is young and the group that was left now.
+const TWO_HOURS_AGO: &str = "
+        SET search_path TO queue;
+        UPDATE metadata_queue_consumer_offset SET kafka_committed_at = kafka_committed_at - interval '2 hours'
+          WHERE consumer_group <> 'young';
+        UPDATE metadata_queue_consumer_offset SET kafka_expire_at = kafka_expire_at - interval '2 hours';
+        UPDATE metadata_queue_consumer_registration SET last_heartbeat_at = last_heartbeat_at - interval '2 hours',
+          kafka_heartbeat_at = kafka_heartbeat_at - interval '2 hours';
+        UPDATE metadata_queue_kafka_group SET updated_at = updated_at - interval '2 hours',
+          state = convert_to(replace(convert_from(state, 'UTF8'), '\"state_since\":', '\"state_since\":-'), 'UTF8')
+          WHERE group_id <> 'left now'";
 
 /// Ids and states; waits for the groups to be loaded.
 async fn list(client: &mut Client) -> Vec<(String, String)> {
@@ -100,17 +112,7 @@ async fn offsets_end_with_their_retention_and_groups_with_their_offsets() {
     let (database, in_time) = gateway.stop().await;
     assert!(in_time);
 
-    let two_hours_ago = "
-        SET search_path TO queue;
-        UPDATE metadata_queue_consumer_offset SET kafka_committed_at = kafka_committed_at - interval '2 hours'
-          WHERE consumer_group <> 'young';
-        UPDATE metadata_queue_consumer_offset SET kafka_expire_at = kafka_expire_at - interval '2 hours';
-        UPDATE metadata_queue_consumer_registration SET last_heartbeat_at = last_heartbeat_at - interval '2 hours',
-          kafka_heartbeat_at = kafka_heartbeat_at - interval '2 hours';
-        UPDATE metadata_queue_kafka_group SET updated_at = updated_at - interval '2 hours',
-          state = convert_to(replace(convert_from(state, 'UTF8'), '\"state_since\":', '\"state_since\":-'), 'UTF8')
-          WHERE group_id <> 'left now'";
-    sqlx::raw_sql(two_hours_ago).execute(&mut database.connection().await).await.unwrap();
+    sqlx::raw_sql(TWO_HOURS_AGO).execute(&mut database.connection().await).await.unwrap();
     let gateway = TestGateway::start_on(database, an_hour).await;
     let mut client = gateway.client().await;
     let left = [("left now", "Empty"), ("live", "Stable"), ("long", "Empty"), ("opaque", "Stable"), ("young", "Empty")];

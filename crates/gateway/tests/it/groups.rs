@@ -2,139 +2,23 @@
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use gateway::config::Config;
-use kafka_protocol::{
-    messages::{
-        DeleteGroupsRequest, DeleteTopicsRequest, DescribeGroupsRequest, FindCoordinatorRequest, GroupId,
-        HeartbeatRequest, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, ListGroupsRequest, MetadataResponse,
-        OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest, SyncGroupRequest,
-        delete_topics_request::DeleteTopicState,
-        join_group_request::JoinGroupRequestProtocol,
-        leave_group_request::MemberIdentity,
-        offset_commit_request::{OffsetCommitRequestPartition, OffsetCommitRequestTopic},
-        offset_delete_request::{OffsetDeleteRequestPartition, OffsetDeleteRequestTopic},
-        offset_fetch_request::{OffsetFetchRequestGroup, OffsetFetchRequestTopic, OffsetFetchRequestTopics},
-        sync_group_request::SyncGroupRequestAssignment,
-    },
-    protocol::StrBytes,
+use kafka_protocol::messages::{
+    DeleteGroupsRequest, DeleteTopicsRequest, DescribeGroupsRequest, JoinGroupResponse, LeaveGroupRequest,
+    ListGroupsRequest, OffsetDeleteRequest, OffsetFetchRequest,
+    delete_topics_request::DeleteTopicState,
+    leave_group_request::MemberIdentity,
+    offset_delete_request::{OffsetDeleteRequestPartition, OffsetDeleteRequestTopic},
+    offset_fetch_request::OffsetFetchRequestGroup,
 };
 use local_postgres::StopMode;
-use store::NewTopic;
-use testkit::{Client, TestDatabase, TestGateway};
+use testkit::{TestDatabase, TestGateway};
 
-use crate::samples::{batch, metadata, produce, topic_name};
-
-const ASSIGNMENT: &[u8] = b"\0\0\0\0\0\x01\0\x06orders\0\0\0\x02\0\0\0\0\0\0\0\x01\xff\xff\xff\xff";
-
-fn fast(config: &mut Config) {
-    config.server.groups.group_initial_rebalance_delay_ms = 0;
-}
-
-fn text(text: &str) -> StrBytes {
-    StrBytes::from_string(text.to_owned())
-}
-
-pub(crate) fn group(id: &str) -> GroupId {
-    GroupId(text(id))
-}
-
-/// A consumer of the topic "orders".
-pub(crate) fn join(group_id: &str, member_id: &str) -> JoinGroupRequest {
-    let subscription = Bytes::from_static(b"\0\0\0\0\0\x01\0\x06orders\xff\xff\xff\xff");
-    let protocol = JoinGroupRequestProtocol::default().with_name(text("range")).with_metadata(subscription);
-    JoinGroupRequest::default()
-        .with_group_id(group(group_id))
-        .with_session_timeout_ms(10_000)
-        .with_rebalance_timeout_ms(10_000)
-        .with_member_id(text(member_id))
-        .with_protocol_type(text("consumer"))
-        .with_protocols(vec![protocol])
-}
-
-/// Joins as a dynamic member, with the member id asked for first where the version wants it.
-pub(crate) async fn joined(client: &mut Client, version: i16, group_id: &str) -> JoinGroupResponse {
-    let first = client.call(version, join(group_id, "")).await;
-    if version < 4 {
-        return first;
-    }
-    assert_eq!(first.error_code, 79, "v{version}: {first:?}");
-    assert!(!first.member_id.is_empty());
-    client.call(version, join(group_id, &first.member_id)).await
-}
-
-pub(crate) fn sync(version: i16, group_id: &str, joined: &JoinGroupResponse) -> SyncGroupRequest {
-    let assignments = joined.members.iter().map(|member| {
-        SyncGroupRequestAssignment::default()
-            .with_member_id(member.member_id.clone())
-            .with_assignment(Bytes::from_static(ASSIGNMENT))
-    });
-    let request = SyncGroupRequest::default()
-        .with_group_id(group(group_id))
-        .with_generation_id(joined.generation_id)
-        .with_member_id(joined.member_id.clone())
-        .with_assignments(assignments.collect());
-    match version {
-        5.. => request.with_protocol_type(Some(text("consumer"))).with_protocol_name(Some(text("range"))),
-        _ => request,
-    }
-}
-
-pub(crate) fn heartbeat(group_id: &str, generation: i32, member_id: &str) -> HeartbeatRequest {
-    HeartbeatRequest::default()
-        .with_group_id(group(group_id))
-        .with_generation_id(generation)
-        .with_member_id(text(member_id))
-}
-
-pub(crate) fn commit(group_id: &str, topic: &str, offset: i64) -> OffsetCommitRequest {
-    let partition = OffsetCommitRequestPartition::default()
-        .with_partition_index(0)
-        .with_committed_offset(offset)
-        .with_committed_metadata(Some(text("note")));
-    let topic = OffsetCommitRequestTopic::default().with_name(topic_name(topic)).with_partitions(vec![partition]);
-    OffsetCommitRequest::default()
-        .with_group_id(group(group_id))
-        .with_generation_id_or_member_epoch(-1)
-        .with_topics(vec![topic])
-}
-
-pub(crate) fn offset_fetch(version: i16, group_id: &str, topic: &str) -> OffsetFetchRequest {
-    if version >= 8 {
-        let topic = OffsetFetchRequestTopics::default().with_name(topic_name(topic)).with_partition_indexes(vec![0]);
-        let group = OffsetFetchRequestGroup::default().with_group_id(group(group_id)).with_topics(Some(vec![topic]));
-        return OffsetFetchRequest::default().with_groups(vec![group]);
-    }
-    let topic = OffsetFetchRequestTopic::default().with_name(topic_name(topic)).with_partition_indexes(vec![0]);
-    OffsetFetchRequest::default().with_group_id(group(group_id)).with_topics(Some(vec![topic]))
-}
-
-/// Error of the group or the partition, offset, metadata.
-pub(crate) async fn fetched(client: &mut Client, version: i16, group_id: &str, topic: &str) -> (i16, i64, String) {
-    let response = client.call(version, offset_fetch(version, group_id, topic)).await;
-    if version >= 8 {
-        let group = &response.groups[0];
-        if group.error_code != 0 {
-            return (group.error_code, -1, String::new());
-        }
-        let partition = &group.topics[0].partitions[0];
-        return (partition.error_code, partition.committed_offset, partition.metadata.clone().unwrap().to_string());
-    }
-    let partition = &response.topics[0].partitions[0];
-    let error = if response.error_code == 0 { partition.error_code } else { response.error_code };
-    (error, partition.committed_offset, partition.metadata.clone().unwrap().to_string())
-}
-
-pub(crate) fn committed(response: &kafka_protocol::messages::OffsetCommitResponse) -> i16 {
-    response.topics[0].partitions[0].error_code
-}
-
-pub(crate) async fn with_topic(gateway: &TestGateway) -> Client {
-    let mut client = gateway.client().await;
-    client.call(12, metadata("orders")).await;
-    client.call(9, produce("orders", -1, batch(b"value"))).await;
-    client
-}
+use crate::{
+    group_requests::{
+        ASSIGNMENT, commit, committed, fast, fetched, group, heartbeat, join, joined, sync, text, with_topic,
+    },
+    samples::{metadata, topic_name},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_lives_and_leaves_at_every_version() {
@@ -400,81 +284,6 @@ async fn a_topic_made_anew_has_no_old_commits() {
     let all = OffsetFetchRequestGroup::default().with_group_id(group("g")).with_topics(None);
     let all = client.call(9, OffsetFetchRequest::default().with_groups(vec![all])).await;
     assert!(all.groups[0].topics.is_empty(), "{all:?}");
-}
-
-/// Two gateways: each group has one coordinator, both name the same, and the other sends away.
-#[tokio::test(flavor = "multi_thread")]
-async fn two_gateways_share_the_groups_and_one_takes_over() {
-    let lease = |config: &mut Config| {
-        fast(config);
-        config.server.groups.coordinator_lease_ms = 1_500;
-    };
-    let first = TestGateway::start_with(lease).await;
-    with_topic(&first).await;
-    let mut config = Config::defaults();
-    config.store.postgres.database_url = Some(first.database().url().to_owned());
-    config.server.listen = ([127, 0, 0, 1], 0).into();
-    config.server.http_listen = ([127, 0, 0, 1], 0).into();
-    config.server.node_id = 2;
-    lease(&mut config);
-    let second = gateway::Gateway::start(config).await.unwrap();
-    let (mut one, mut two) = (first.client().await, Client::connect(second.kafka_addr()).await);
-    let ids: Vec<String> = (0..8).map(|number| format!("group-{number}")).collect();
-    let keys: Vec<StrBytes> = ids.iter().map(|id| text(id)).collect();
-    let find = || FindCoordinatorRequest::default().with_coordinator_keys(keys.clone());
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let owners = loop {
-        let owners = |found: kafka_protocol::messages::FindCoordinatorResponse| -> Vec<i32> {
-            found.coordinators.iter().map(|coordinator| coordinator.node_id.0).collect()
-        };
-        let (of_one, of_two) = (owners(one.call(6, find()).await), owners(two.call(6, find()).await));
-        if of_one == of_two && of_one.contains(&1) && of_one.contains(&2) && !of_one.contains(&-1) {
-            break of_one;
-        }
-        assert!(Instant::now() < deadline, "{of_one:?} {of_two:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    };
-    let topic = NewTopic {
-        name: "wide".to_owned(),
-        partition_count: 32,
-        retention_max_age_seconds: 86_400,
-        configs: Default::default(),
-    };
-    first.database().store().catalog.create_topic(&topic).await.unwrap();
-    let leaders = |found: &MetadataResponse| -> Vec<i32> {
-        found.topics[0].partitions.iter().map(|partition| partition.leader_id.0).collect()
-    };
-    let (of_one, of_two) = (one.call(12, metadata("wide")).await, two.call(12, metadata("wide")).await);
-    assert_eq!((of_one.brokers.len(), of_two.brokers.len()), (2, 2));
-    assert_eq!(leaders(&of_one), leaders(&of_two));
-    assert!((8..24).contains(&leaders(&of_one).iter().filter(|leader| **leader == 1).count()));
-    let of_second = &ids[owners.iter().position(|owner| *owner == 2).unwrap()];
-    assert_eq!(one.call(4, heartbeat(of_second, 1, "m")).await.error_code, 16);
-    assert_eq!(fetched(&mut one, 9, of_second, "orders").await, (0, -1, String::new()), "offsets are everybody's");
-    // The slots may be loading for a moment.
-    let member = loop {
-        let member = two.call(9, join(of_second, "")).await;
-        if member.error_code != 14 {
-            break member;
-        }
-        assert!(Instant::now() < deadline);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    };
-    let member = two.call(9, join(of_second, &member.member_id)).await;
-    assert_eq!(member.error_code, 0, "{member:?}");
-    assert_eq!(two.call(5, sync(5, of_second, &member)).await.error_code, 0);
-
-    assert!(second.shutdown().await);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        let beat = one.call(4, heartbeat(of_second, 1, &member.member_id)).await;
-        if beat.error_code == 0 {
-            break;
-        }
-        assert!([14, 15, 16].contains(&beat.error_code), "{beat:?}");
-        assert!(Instant::now() < deadline);
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }
 
 /// Members keep their places, commits may be repeated, and whoever joins meanwhile is answered when

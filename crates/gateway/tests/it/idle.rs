@@ -13,7 +13,7 @@ use testkit::{Client, TestDatabase, TestGateway};
 use tokio::time::sleep;
 
 use crate::{
-    groups::{heartbeat, joined, sync},
+    group_requests::{heartbeat, joined, sync},
     samples::{fetch, metadata},
 };
 

@@ -146,6 +146,22 @@ async fn until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
+/// A consumer of "shared" whose group has the name of its strategy.
+fn member(gateway: &TestGateway, strategy: &str) -> StreamConsumer {
+    let consumer: StreamConsumer = config(gateway)
+        .set("group.id", strategy)
+        .set("partition.assignment.strategy", strategy)
+        .set("auto.offset.reset", "earliest")
+        .set("enable.auto.offset.store", "false")
+        .set("auto.commit.interval.ms", "200")
+        .set("heartbeat.interval.ms", "500")
+        .set("session.timeout.ms", "6000")
+        .create()
+        .unwrap();
+    consumer.subscribe(&["shared"]).unwrap();
+    consumer
+}
+
 /// Two members share the partitions, one leaves, the other gets all; then a third goes on where
 /// they were. For eager and for cooperative assignment.
 #[tokio::test(flavor = "multi_thread")]
@@ -165,20 +181,7 @@ async fn groups_balance_and_rebalance() {
         }
     };
     for strategy in ["range", "cooperative-sticky"] {
-        let member = || -> StreamConsumer {
-            let consumer: StreamConsumer = config(&gateway)
-                .set("group.id", strategy)
-                .set("partition.assignment.strategy", strategy)
-                .set("auto.offset.reset", "earliest")
-                .set("enable.auto.offset.store", "false")
-                .set("auto.commit.interval.ms", "200")
-                .set("heartbeat.interval.ms", "500")
-                .set("session.timeout.ms", "6000")
-                .create()
-                .unwrap();
-            consumer.subscribe(&["shared"]).unwrap();
-            consumer
-        };
+        let member = || member(&gateway, strategy);
         let seen = Mutex::new(Vec::new());
         let (one, two) = (member(), member());
         {

@@ -5,9 +5,11 @@
 
 mod clock;
 mod configs;
+mod coordinators;
 mod every_version;
 mod expiry;
 mod fifty_groups;
+mod group_requests;
 mod groups;
 mod hostile_bytes;
 mod idle;

@@ -23,7 +23,7 @@ use kafka_protocol::{
 };
 use wire::batch::{BatchBuilder, TimestampType};
 
-use crate::groups;
+use crate::group_requests;
 
 /// What requests are about.
 #[derive(Debug, Clone, Copy)]
@@ -128,9 +128,9 @@ pub(crate) fn request(api: &Api, version: i16, subject: Subject) -> RequestKind 
             request.with_include_documentation(version >= 3).into()
         }
         ApiKey::DescribeCluster => DescribeClusterRequest::default().into(),
-        ApiKey::OffsetCommit => groups::commit("group", subject.topic, 1).into(),
-        ApiKey::OffsetFetch => groups::offset_fetch(version, "group", subject.topic).into(),
-        ApiKey::JoinGroup => groups::join(&format!("group-{version}"), "").into(),
+        ApiKey::OffsetCommit => group_requests::commit("group", subject.topic, 1).into(),
+        ApiKey::OffsetFetch => group_requests::offset_fetch(version, "group", subject.topic).into(),
+        ApiKey::JoinGroup => group_requests::join(&format!("group-{version}"), "").into(),
         ApiKey::Heartbeat => HeartbeatRequest::default().with_group_id(GroupId("none".into())).into(),
         ApiKey::LeaveGroup if version < 3 => LeaveGroupRequest::default().with_group_id(GroupId("none".into())).into(),
         ApiKey::LeaveGroup => LeaveGroupRequest::default()

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use testkit::TestGateway;
 
 use crate::{
-    groups::commit,
+    group_requests::commit,
     lifecycle::get,
     samples::{batch, fetch, metadata, produce},
 };

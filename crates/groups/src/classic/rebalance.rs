@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Not sooner is a rebalance tried again that none of the (static) members joined.
-const NOBODY_JOINED_RETRY_MS: Millis = 1_000;
+const NONE_JOINED_RETRY_MS: Millis = 1_000;
 
 impl ClassicGroup {
     /// The membership changed.
@@ -63,7 +63,7 @@ impl ClassicGroup {
             self.remove_member(&member_id, GroupError::UnknownMemberId, out);
         }
         if !self.elect_leader_that_joined() && !self.members.is_empty() {
-            let pause = self.rebalance_timeout_ms().max(NOBODY_JOINED_RETRY_MS);
+            let pause = self.rebalance_timeout_ms().max(NONE_JOINED_RETRY_MS);
             return self.set_join_deadline(now.saturating_add(pause), None);
         }
         let before = Box::new(self.clone());
