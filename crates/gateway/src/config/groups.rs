@@ -9,37 +9,31 @@ use super::Contradiction;
 pub struct GroupsConfig {
     /// Milliseconds of the shortest session timeout that a group member may have
     /// [group.min.session.timeout.ms]
-    #[arg(long, default_value_t = 6_000, value_name = "MS",
-          value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long, default_value_t = 6_000, value_name = "MS", value_parser = clap::value_parser!(i32).range(1..))]
     pub group_min_session_timeout_ms: i32,
 
     /// Milliseconds of the longest session timeout that a group member may have
     /// [group.max.session.timeout.ms]
-    #[arg(long, default_value_t = 1_800_000, value_name = "MS",
-          value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long, default_value_t = 1_800_000, value_name = "MS", value_parser = clap::value_parser!(i32).range(1..))]
     pub group_max_session_timeout_ms: i32,
 
     /// Milliseconds that the first members of an empty group wait for more
     /// [group.initial.rebalance.delay.ms]
-    #[arg(long, default_value_t = 3_000, value_name = "MS",
-          value_parser = clap::value_parser!(i32).range(0..))]
+    #[arg(long, default_value_t = 3_000, value_name = "MS", value_parser = clap::value_parser!(i32).range(0..))]
     pub group_initial_rebalance_delay_ms: i32,
 
     /// Members of one group at the most [group.max.size]
-    #[arg(long, default_value_t = 2_147_483_647, value_name = "N",
-          value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long, default_value_t = 2_147_483_647, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     pub group_max_size: i32,
 
     /// Minutes that committed offsets are kept after their group has lost its last member
     /// [offsets.retention.minutes]
-    #[arg(long, default_value_t = 10_080, value_name = "MINUTES",
-          value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 10_080, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
     pub offsets_retention_minutes: u32,
 
     /// Milliseconds between two looks for offsets whose retention is over
     /// [offsets.retention.check.interval.ms]
-    #[arg(long, default_value_t = 600_000,
-          value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 600_000, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     pub offsets_retention_check_interval_ms: u64,
 
     /// Bytes of metadata with a committed offset [offset.metadata.max.bytes]

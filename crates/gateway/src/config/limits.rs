@@ -13,13 +13,11 @@ pub struct LimitsConfig {
 
     /// Milliseconds without a byte in either direction until a connection is closed
     /// [connections.max.idle.ms]
-    #[arg(long, default_value_t = 600_000, value_name = "MS",
-          value_parser = clap::value_parser!(u64).range(1_000..))]
+    #[arg(long, default_value_t = 600_000, value_name = "MS", value_parser = clap::value_parser!(u64).range(1_000..))]
     pub connection_idle_ms: u64,
 
     /// Requests of one connection that may wait for their answers; more are left in the socket
-    #[arg(long, default_value_t = 128, value_name = "N",
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 128, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_pipelined_requests: u32,
 
     /// Bytes of one Produce request [socket.request.max.bytes]

@@ -23,8 +23,7 @@ pub struct ServerConfig {
     pub http_listen: SocketAddr,
 
     /// Id of this broker [node.id]
-    #[arg(long, default_value_t = 1, value_name = "N",
-          value_parser = clap::value_parser!(i32).range(0..))]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
     pub node_id: i32,
 
     /// Do not change the schema at start; refuse one that is not up to date

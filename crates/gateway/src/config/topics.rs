@@ -6,13 +6,11 @@ use store::MAX_PARTITIONS;
 #[command(next_help_heading = "Topics")]
 pub struct TopicsConfig {
     /// Whether Metadata requests may create topics [auto.create.topics.enable]
-    #[arg(long, default_value_t = true, value_name = "BOOL",
-          action = clap::ArgAction::Set)]
+    #[arg(long, default_value_t = true, value_name = "BOOL", action = clap::ArgAction::Set)]
     pub auto_create_topics: bool,
 
     /// Whether DeleteTopics is allowed [delete.topic.enable]
-    #[arg(long, default_value_t = true, value_name = "BOOL",
-          action = clap::ArgAction::Set)]
+    #[arg(long, default_value_t = true, value_name = "BOOL", action = clap::ArgAction::Set)]
     pub delete_topics: bool,
 
     /// Partitions of a topic whose creator names no number [num.partitions]
@@ -22,7 +20,6 @@ pub struct TopicsConfig {
 
     /// Bytes of one record batch, as sent, for topics without max.message.bytes
     /// [message.max.bytes]
-    #[arg(long, default_value_t = 1_048_588, value_name = "BYTES",
-          value_parser = clap::value_parser!(i32).range(0..))]
+    #[arg(long, default_value_t = 1_048_588, value_name = "BYTES", value_parser = clap::value_parser!(i32).range(0..))]
     pub message_max_bytes: i32,
 }

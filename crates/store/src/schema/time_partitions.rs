@@ -59,8 +59,9 @@ struct Existing {
 
 impl Schema {
     /// Makes the time partitions that are missing from the one of now, by the clock of the database as
-    /// in `enqueued_at`, to [`partition_premake`](crate::StoreConfig::partition_premake) intervals ahead. Harmless to
-    /// repeat and to run on several gateways at once; readers and writers do not wait for it.
+    /// in `enqueued_at`, to [`time_partition_premake`](crate::PostgresConfig::time_partition_premake)
+    /// intervals ahead. Harmless to repeat and to run on several gateways at once; readers and writers do
+    /// not wait for it.
     ///
     /// # Errors
     /// [`StoreError::Contended`] when the locks could not be had in time: try again later.
