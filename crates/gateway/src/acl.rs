@@ -1,42 +1,69 @@
-//! "Authorized operations" of answers that have the field.
+//! What a client may do.
 //!
-//! There is no authorizer, so whoever asks may do everything that the resource knows, as with
-//! Apache Kafka without one (`AuthHelper.authorizedOperations`). Bit n stands for
-//! `AclOperation` n; who does not ask gets `i32::MIN` (KIP-430).
+//! There is no authorizer: every client may do whatever there is to be done with a resource, as with
+//! Apache Kafka without one (`AuthHelper.authorizedOperations`).
 
-const READ: i32 = 1 << 3;
-const WRITE: i32 = 1 << 4;
-const CREATE: i32 = 1 << 5;
-const DELETE: i32 = 1 << 6;
-const ALTER: i32 = 1 << 7;
-const DESCRIBE: i32 = 1 << 8;
-const CLUSTER_ACTION: i32 = 1 << 9;
-const DESCRIBE_CONFIGS: i32 = 1 << 10;
-const ALTER_CONFIGS: i32 = 1 << 11;
-const IDEMPOTENT_WRITE: i32 = 1 << 12;
+use self::Operation::{
+    Alter, AlterConfigs, ClusterAction, Create, Delete, Describe, DescribeConfigs, IdempotentWrite, Read, Write,
+};
 
-const NOT_ASKED: i32 = i32::MIN;
-
-/// Operations on the cluster (Kafka: `AclEntry.supportedOperations(CLUSTER)`).
-pub(crate) fn cluster_operations(asked: bool) -> i32 {
-    if !asked {
-        return NOT_ASKED;
-    }
-    CREATE | ALTER | DESCRIBE | CLUSTER_ACTION | DESCRIBE_CONFIGS | ALTER_CONFIGS | IDEMPOTENT_WRITE
+/// Kafka's `AclOperation`, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Read = 3,
+    Write = 4,
+    Create = 5,
+    Delete = 6,
+    Alter = 7,
+    Describe = 8,
+    ClusterAction = 9,
+    DescribeConfigs = 10,
+    AlterConfigs = 11,
+    IdempotentWrite = 12,
 }
 
-/// Operations on a topic (Kafka: `AclEntry.supportedOperations(TOPIC)`).
-pub(crate) fn topic_operations(asked: bool) -> i32 {
-    if !asked {
-        return NOT_ASKED;
-    }
-    READ | WRITE | CREATE | DELETE | ALTER | DESCRIBE | DESCRIBE_CONFIGS | ALTER_CONFIGS
+/// What an operation is done with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResourceType {
+    Topic,
+    Group,
+    Cluster,
 }
 
-/// Operations on a group (Kafka: `AclEntry.supportedOperations(GROUP)`).
-pub(crate) fn group_operations(asked: bool) -> i32 {
-    if !asked {
-        return NOT_ASKED;
+impl ResourceType {
+    /// Kafka: `AclEntry.supportedOperations`.
+    const fn operations(self) -> &'static [Operation] {
+        match self {
+            Self::Topic => &[Read, Write, Create, Delete, Alter, Describe, DescribeConfigs, AlterConfigs],
+            Self::Group => &[Read, Delete, Describe, DescribeConfigs, AlterConfigs],
+            Self::Cluster => &[Create, Alter, Describe, ClusterAction, DescribeConfigs, AlterConfigs, IdempotentWrite],
+        }
     }
-    READ | DELETE | DESCRIBE | DESCRIBE_CONFIGS | ALTER_CONFIGS
+}
+
+pub(crate) fn is_allowed(operation: Operation, resource: ResourceType) -> bool {
+    resource.operations().contains(&operation)
+}
+
+/// The field of that name: bit n stands for operation n. A client that does not ask gets `i32::MIN` (KIP-430).
+pub(crate) fn authorized_operations(resource: ResourceType, is_asked: bool) -> i32 {
+    if !is_asked {
+        return i32::MIN;
+    }
+    let allowed = resource.operations().iter().filter(|operation| is_allowed(**operation, resource));
+    allowed.fold(0, |bits, operation| bits | 1 << (*operation as i32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Apache Kafka 4.1 without an authorizer tells them.
+    #[test]
+    fn the_bits_are_kafkas() {
+        assert_eq!(authorized_operations(ResourceType::Topic, true), 0b1101_1111_1000);
+        assert_eq!(authorized_operations(ResourceType::Group, true), 0b1101_0100_1000);
+        assert_eq!(authorized_operations(ResourceType::Cluster, true), 0b1_1111_1010_0000);
+        assert_eq!(authorized_operations(ResourceType::Topic, false), i32::MIN);
+    }
 }

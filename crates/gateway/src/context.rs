@@ -5,11 +5,12 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use store::{Store, StoreError};
+use store::{Store, StoreError, TopicRef};
 use tokio_util::sync::CancellationToken;
 use wire::{ErrorCode, FrameLimits};
 
 use crate::{
+    acl::Operation,
     api::Api,
     config::ServerConfig,
     coordinator::Coordinator,
@@ -21,8 +22,8 @@ use crate::{
         shutdown::Shutdown,
     },
     readiness::Readiness,
+    resolve::{Resolved, Resolver},
     session::Session,
-    topics::LastList,
 };
 
 /// What all requests share.
@@ -38,7 +39,7 @@ pub struct Shared {
     pub(crate) frame_limits: FrameLimits,
     pub(crate) budgets: Budgets,
     pub(crate) log_limit: LogLimit,
-    pub(crate) last_list: LastList,
+    pub(crate) resolver: Resolver,
     pub(crate) membership: Arc<Membership>,
     pub(crate) coordinator: Arc<Coordinator>,
 }
@@ -59,6 +60,18 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
+    /// The topics, one for each asked for and in their order; see [`Resolver::resolve`].
+    ///
+    /// # Errors
+    /// If Postgres cannot be asked.
+    pub(crate) async fn resolve<'t>(
+        &self,
+        operation: Operation,
+        topics: impl Iterator<Item = TopicRef<'t>>,
+    ) -> Result<Vec<Resolved>, StoreError> {
+        self.shared.resolver.resolve(operation, &topics.collect::<Vec<_>>()).await
+    }
+
     /// The code that the client gets.
     pub(crate) fn code(&self, error: &ApiError) -> ErrorCode {
         error.code(self.api.unavailable)

@@ -18,6 +18,7 @@ mod membership;
 mod net;
 mod periodic;
 mod readiness;
+mod resolve;
 mod session;
 mod topics;
 
@@ -40,6 +41,7 @@ use crate::{
         shutdown::Shutdown,
     },
     readiness::Readiness,
+    resolve::Resolver,
     session::Listener,
 };
 
@@ -176,13 +178,13 @@ fn compose(config: ServerConfig, store: Store, clock: Clock, listener: &Listener
             other: config.limits.max_other_request_bytes as usize,
         },
         budgets: Budgets::new(&config.limits),
+        resolver: Resolver::new(store.clone()),
         config,
         store,
         clock,
         shutdown,
         readiness: Readiness::default(),
         log_limit: Default::default(),
-        last_list: Default::default(),
     }
 }
 

@@ -1,11 +1,8 @@
 //! Making topics, for CreateTopics and for Metadata's auto-creation alike.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-use store::{NewTopic, Store, StoreError, Topic};
+use store::{NewTopic, StoreError, Topic};
 use tracing::info;
 use wire::{ErrorCode, TopicName};
 
@@ -34,31 +31,6 @@ impl Refusal {
             _ => ctx.store_code(error),
         };
         Self::new(code, error.to_string())
-    }
-}
-
-/// The last complete list of topics. A Kafka broker answers Metadata from memory whatever happens
-/// to the controller, and clients that subscribe by pattern drop topics that are not listed; so
-/// the list stays while Postgres is away.
-#[derive(Debug, Default)]
-pub(crate) struct LastList(Mutex<Option<Vec<Arc<Topic>>>>);
-
-impl LastList {
-    /// All topics; while Postgres is away those that were there before.
-    ///
-    /// # Errors
-    /// As the store, and while Postgres is away if there was no list yet.
-    pub(crate) async fn all(&self, store: &Store) -> Result<Vec<Arc<Topic>>, StoreError> {
-        let listed = store.catalog.all_topics().await;
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match listed {
-            Ok(topics) => {
-                *last = Some(topics.clone());
-                Ok(topics)
-            }
-            Err(error) if error.is_retriable() => last.clone().ok_or(error),
-            Err(error) => Err(error),
-        }
     }
 }
 
@@ -105,6 +77,7 @@ pub(crate) async fn create(
         configs,
     };
     let topic = ctx.shared.store.catalog.create_topic(&new).await?;
-    info!(topic = %name, partitions = partition_count, peer = %ctx.session.peer, principal = %ctx.session.principal, "topic created");
+    let (peer, principal) = (ctx.session.peer, &ctx.session.principal);
+    info!(topic = %name, partitions = partition_count, %peer, %principal, "topic created");
     Ok(topic)
 }

@@ -18,7 +18,7 @@ mod record;
 mod schema;
 mod store;
 
-pub use catalog::{Catalog, MAX_PARTITIONS, NewTopic, Topic, TopicConfig};
+pub use catalog::{Catalog, MAX_PARTITIONS, NewTopic, Topic, TopicConfig, TopicRef};
 pub use cluster::{Cluster, Heartbeat, Leadership, Node, Slot, SlotLease, Slots};
 pub use config::{AppendConfig, PostgresConfig, StoreConfig};
 pub use database::Tables;

@@ -18,14 +18,16 @@ use kafka_protocol::{
     },
     protocol::StrBytes,
 };
-use store::{MAX_PARTITIONS, StoreError};
+use store::{MAX_PARTITIONS, StoreError, TopicRef};
 use uuid::Uuid;
 use wire::{ErrorCode, TopicName};
 
+use super::describe_configs;
 use crate::{
-    api::describe_configs,
+    acl::Operation,
     context::RequestContext,
     error::ApiError,
+    resolve::Resolved,
     topic_config,
     topics::{self, Refusal},
 };
@@ -44,11 +46,21 @@ pub async fn handle(
     for topic in &request.topics {
         *counts.entry(topic.name.as_str()).or_default() += 1;
     }
+    let names: Vec<_> = request.topics.iter().map(|topic| topics::check_name(&topic.name)).collect();
+    let valid = names.iter().flatten().map(|name| TopicRef::Name(name.as_str()));
+    let mut present = match ctx.resolve(Operation::Create, valid).await {
+        Ok(present) => present.into_iter(),
+        Err(error) => {
+            let results = request.topics.iter().map(|topic| refused(topic, Refusal::from_store(ctx, &error)));
+            return Ok(CreateTopicsResponse::default().with_topics(results.collect()));
+        }
+    };
     let mut results = Vec::with_capacity(counts.len());
-    for topic in &request.topics {
+    for (topic, name) in request.topics.iter().zip(names) {
+        let name = name.map(|name| (name, present.next()));
         let result = match counts.remove(topic.name.as_str()) {
             None => continue, // the first of its name has answered for it
-            Some(1) => create(ctx, version, topic, request.validate_only).await,
+            Some(1) => create(ctx, version, topic, name, request.validate_only).await,
             Some(_) => Err(Refusal::new(ErrorCode::InvalidRequest, "duplicate topic name")),
         };
         results.push(result.unwrap_or_else(|refusal| refused(topic, refusal)));
@@ -72,11 +84,12 @@ async fn create(
     ctx: &RequestContext,
     version: i16,
     topic: &CreatableTopic,
+    name: Result<(TopicName, Option<Resolved>), Refusal>,
     validate_only: bool,
 ) -> Result<CreatableTopicResult, Refusal> {
-    let name = topics::check_name(&topic.name)?;
+    let (name, present) = name?;
     topics::check_collision(ctx, &name).await?;
-    check_absent(ctx, &name).await?;
+    check_absent(&name, present)?;
     let configs = topic_config::validate(
         topic.configs.iter().map(|config| (config.name.as_str(), config.value.as_ref().map(StrBytes::as_str))),
     )
@@ -99,11 +112,11 @@ async fn create(
     Ok(result)
 }
 
-async fn check_absent(ctx: &RequestContext, name: &TopicName) -> Result<(), Refusal> {
-    match ctx.shared.store.catalog.topic(name.as_str()).await {
-        Ok(None) => Ok(()),
-        Ok(Some(_)) => Err(already_exists(name)),
-        Err(error) => Err(Refusal::from_store(ctx, &error)),
+fn check_absent(name: &TopicName, present: Option<Resolved>) -> Result<(), Refusal> {
+    match present.map(Resolved::into_topic) {
+        None | Some(Err(ErrorCode::UnknownTopicOrPartition)) => Ok(()),
+        Some(Err(code)) => Err(Refusal::new(code, code.message())),
+        Some(Ok(_)) => Err(already_exists(name)),
     }
 }
 

@@ -13,12 +13,12 @@ use kafka_protocol::{
     },
     protocol::StrBytes,
 };
-use store::{StoreError, Topic};
+use store::{Topic, TopicRef};
 use tracing::info;
 use uuid::Uuid;
 use wire::ErrorCode;
 
-use crate::{context::RequestContext, error::ApiError};
+use crate::{acl::Operation, context::RequestContext, error::ApiError, resolve::Resolved};
 
 /// First version in which topics may be named by id.
 const BY_ID: i16 = 6;
@@ -35,14 +35,11 @@ pub async fn handle(
         return Ok(error_response(version, request, code));
     }
     let states = states(version, request);
-    let mut found = Vec::with_capacity(states.len());
+    let mut resolved = ctx.resolve(Operation::Delete, states.iter().flat_map(asked)).await?.into_iter();
+    let found: Vec<_> = states.iter().map(|state| find(state, &mut resolved)).collect();
     let mut counts: HashMap<Uuid, usize> = HashMap::new();
-    for state in &states {
-        let topic = find(ctx, state).await;
-        if let Ok(topic) = &topic {
-            *counts.entry(topic.topic_id).or_default() += 1;
-        }
-        found.push(topic);
+    for topic in found.iter().flatten() {
+        *counts.entry(topic.topic_id).or_default() += 1;
     }
     let mut responses = Vec::with_capacity(states.len());
     for (state, topic) in states.iter().zip(found) {
@@ -76,16 +73,17 @@ fn states(version: i16, request: &DeleteTopicsRequest) -> Vec<DeleteTopicState> 
     request.topic_names.iter().map(|name| DeleteTopicState::default().with_name(Some(name.clone()))).collect()
 }
 
-async fn find(ctx: &RequestContext, state: &DeleteTopicState) -> Result<Arc<Topic>, ErrorCode> {
-    let store = &ctx.shared.store;
-    let code = |error: StoreError| ctx.store_code(&error);
+/// By name or by id. `None`: by both or neither.
+fn asked(state: &DeleteTopicState) -> Option<TopicRef<'_>> {
     match (&state.name, state.topic_id.is_nil()) {
-        (Some(name), true) => store.catalog.topic(name).await.map_err(code)?.ok_or(ErrorCode::UnknownTopicOrPartition),
-        (None, false) => {
-            store.catalog.topic_by_id(state.topic_id).await.map_err(code)?.ok_or(ErrorCode::UnknownTopicId)
-        }
-        _ => Err(ErrorCode::InvalidRequest),
+        (Some(name), true) => Some(TopicRef::Name(name)),
+        (None, false) => Some(TopicRef::Id(state.topic_id)),
+        _ => None,
     }
+}
+
+fn find(state: &DeleteTopicState, resolved: &mut impl Iterator<Item = Resolved>) -> Result<Arc<Topic>, ErrorCode> {
+    asked(state).and_then(|_| resolved.next()).ok_or(ErrorCode::InvalidRequest)?.into_topic()
 }
 
 async fn delete(ctx: &RequestContext, topic: Arc<Topic>) -> Result<Arc<Topic>, ErrorCode> {

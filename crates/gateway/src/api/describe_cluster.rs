@@ -10,7 +10,12 @@ use kafka_protocol::{
 };
 use wire::ErrorCode;
 
-use crate::{acl, broker, context::RequestContext, error::ApiError};
+use crate::{
+    acl::{self, ResourceType},
+    broker,
+    context::RequestContext,
+    error::ApiError,
+};
 
 const BROKERS: i8 = 1;
 const CONTROLLERS: i8 = 2;
@@ -34,7 +39,10 @@ pub async fn handle(
         .with_cluster_id(StrBytes::from_string(cluster_id))
         .with_controller_id(broker::own(ctx).id)
         .with_brokers(brokers.collect())
-        .with_cluster_authorized_operations(acl::cluster_operations(request.include_cluster_authorized_operations)))
+        .with_cluster_authorized_operations(acl::authorized_operations(
+            ResourceType::Cluster,
+            request.include_cluster_authorized_operations,
+        )))
 }
 
 /// Without the endpoint type: as in Kafka only an answer with brokers repeats it.

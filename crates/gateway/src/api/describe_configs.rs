@@ -19,13 +19,16 @@ use kafka_protocol::{
     protocol::StrBytes,
 };
 use std::collections::{BTreeMap, HashSet};
+use store::TopicRef;
 use wire::{ErrorCode, TopicName};
 
 use crate::{
+    acl::Operation,
     broker_config::{self, BrokerConfig},
     config::{Config, ServerConfig},
     context::RequestContext,
     error::ApiError,
+    resolve::Resolved,
     topic_config::{self, ConfigDef},
 };
 
@@ -45,15 +48,18 @@ pub async fn handle(
     version: i16,
     request: &DescribeConfigsRequest,
 ) -> Result<DescribeConfigsResponse, ApiError> {
+    let topics = request.resources.iter().flat_map(topic);
+    let mut topics = ctx.resolve(Operation::DescribeConfigs, topics).await?.into_iter();
     let mut results = Vec::with_capacity(request.resources.len());
     let mut seen = HashSet::with_capacity(request.resources.len());
     for resource in &request.resources {
+        let topic = topic(resource).and_then(|_| topics.next());
         if !seen.insert((resource.resource_type, &resource.resource_name)) {
             results.push(failed(resource, ErrorCode::InvalidRequest, "the resource is named twice".to_owned()));
             continue;
         }
         let entries = match resource.resource_type {
-            TOPIC => topic_entries(ctx, &resource.resource_name).await?,
+            TOPIC => topic_entries(ctx, &resource.resource_name, topic),
             BROKER => broker_entries(ctx, &resource.resource_name),
             other => Err((ErrorCode::InvalidRequest, format!("resource type {other} has no configurations here"))),
         };
@@ -96,17 +102,19 @@ struct Entry {
     synonyms: Vec<(&'static str, String, Source)>,
 }
 
-async fn topic_entries(ctx: &RequestContext, name: &str) -> Result<Result<Vec<Entry>, Refusal>, ApiError> {
-    if let Err(invalid) = TopicName::parse(name) {
-        return Ok(Err((ErrorCode::InvalidTopicException, invalid.to_string())));
-    }
-    let Some(topic) = ctx.shared.store.catalog.topic(name).await? else {
-        let code = ErrorCode::UnknownTopicOrPartition;
-        return Ok(Err((code, code.message().to_owned())));
-    };
+/// The topic asked for, if one is and its name is valid.
+fn topic(resource: &DescribeConfigsResource) -> Option<TopicRef<'_>> {
+    let name = resource.resource_name.as_str();
+    (resource.resource_type == TOPIC && TopicName::parse(name).is_ok()).then_some(TopicRef::Name(name))
+}
+
+fn topic_entries(ctx: &RequestContext, name: &str, topic: Option<Resolved>) -> Result<Vec<Entry>, Refusal> {
+    TopicName::parse(name).map_err(|invalid| (ErrorCode::InvalidTopicException, invalid.to_string()))?;
+    let topic = topic.map_or(Err(ErrorCode::UnknownTopicOrPartition), Resolved::into_topic);
+    let topic = topic.map_err(|code| (code, code.message().to_owned()))?;
     let defaults = Config::defaults().server;
     let entry = |def| topic_entry(def, &topic.configs, &ctx.shared.config, &defaults);
-    Ok(Ok(topic_config::ALL.iter().map(entry).collect()))
+    Ok(topic_config::ALL.iter().map(entry).collect())
 }
 
 fn topic_entry(

@@ -15,7 +15,7 @@ use wire::ErrorCode;
 
 use super::group_fields::text;
 use crate::{
-    acl,
+    acl::{self, ResourceType},
     context::RequestContext,
     error::{ApiError, group_error_or_none},
 };
@@ -36,7 +36,8 @@ pub async fn handle(
             Ok((group, error)) => described(version, group, group_error_or_none(error)),
             Err(error) => failed(version, group_id, ctx.code(&error)),
         };
-        let operations = acl::group_operations(version >= 3 && request.include_authorized_operations);
+        let is_asked = version >= 3 && request.include_authorized_operations;
+        let operations = acl::authorized_operations(ResourceType::Group, is_asked);
         groups.push(group.with_authorized_operations(operations));
     }
     Ok(DescribeGroupsResponse::default().with_groups(groups))

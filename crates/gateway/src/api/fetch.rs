@@ -23,11 +23,12 @@ use kafka_protocol::messages::{
     fetch_request::{FetchPartition, FetchTopic},
     fetch_response::{FetchableTopicResponse, PartitionData},
 };
-use store::{LogEnd, Offset, PartitionKey, ReadError, ReadLimit, StoreError};
+use store::{LogEnd, Offset, PartitionKey, ReadError, ReadLimit, StoreError, TopicRef};
 use tokio::time::{Instant, timeout_at};
 use wire::ErrorCode;
 
 use crate::{
+    acl::Operation,
     context::{RequestContext, epoch_error},
     error::ApiError,
     net::budget::AnswerSpace,
@@ -55,7 +56,7 @@ pub async fn handle(ctx: &RequestContext, _version: i16, request: &FetchRequest)
     }
     let named = request.topics.iter().flat_map(|topic| &topic.partitions).map(|asked| asked.current_leader_epoch);
     let leader_epoch = ctx.shared.leader_epoch(named).await?;
-    let mut fetch = Fetch::resolve(ctx, request, leader_epoch).await;
+    let mut fetch = Fetch::resolve(ctx, request, leader_epoch).await?;
     let deadline = deadline(Instant::now(), request.max_wait_ms);
     let min_bytes = i64::from(request.min_bytes).min(fetch.max_bytes as i64);
     let subscription = ctx.shared.store.log.subscribe(fetch.keys());
@@ -119,26 +120,24 @@ struct Fetch<'r> {
 
 impl<'r> Fetch<'r> {
     /// Finds the partitions; those that do not exist have their error from here on.
-    async fn resolve(ctx: &RequestContext, request: &'r FetchRequest, leader_epoch: i32) -> Self {
+    async fn resolve(ctx: &RequestContext, request: &'r FetchRequest, leader_epoch: i32) -> Result<Self, StoreError> {
         let limit = ctx.shared.config.limits.fetch_max_bytes;
-        let mut topics = Vec::with_capacity(request.topics.len());
-        for topic in &request.topics {
-            let found = ctx.shared.store.catalog.topic(&topic.topic).await;
-            let parts = topic.partitions.iter().map(|asked| match &found {
-                Ok(Some(topic)) if (0..topic.partition_count).contains(&asked.partition) => {
-                    match epoch_error(asked.current_leader_epoch, leader_epoch) {
-                        None => Part::wanted(asked, PartitionKey::new(topic.id, asked.partition)),
-                        Some(code) => Part::failed(asked, code),
-                    }
-                }
-                Ok(_) => Part::failed(asked, ErrorCode::UnknownTopicOrPartition),
-                Err(error) => Part::failed(asked, code(ctx, error)),
+        let names = request.topics.iter().map(|asked| TopicRef::Name(&asked.topic));
+        let resolved = ctx.resolve(Operation::Read, names).await?;
+        let topics = request.topics.iter().zip(&resolved).map(|(asked, topic)| {
+            let parts = asked.partitions.iter().map(|asked| match topic.partition(asked.partition) {
+                Ok(key) => match epoch_error(asked.current_leader_epoch, leader_epoch) {
+                    None => Part::wanted(asked, key),
+                    Some(code) => Part::failed(asked, code),
+                },
+                Err(code) => Part::failed(asked, code),
             });
-            topics.push((topic, parts.collect()));
-        }
+            (asked, parts.collect())
+        });
         // `max_bytes` came with version 3, and 0 or less still returns one batch.
         let max_bytes = usize::try_from(request.max_bytes.min(limit)).unwrap_or(0);
-        Self { topics, max_bytes, read_committed: request.isolation_level == READ_COMMITTED, space: None }
+        let read_committed = request.isolation_level == READ_COMMITTED;
+        Ok(Self { topics: topics.collect(), max_bytes, read_committed, space: None })
     }
 
     fn parts(&self) -> impl Iterator<Item = &Part> {
@@ -159,16 +158,18 @@ impl<'r> Fetch<'r> {
 
     /// Gives partitions their error whose topic has been deleted since the request came.
     async fn drop_deleted(&mut self, ctx: &RequestContext) {
-        let names: Vec<&str> = self.topics.iter().map(|(topic, _)| topic.topic.as_str()).collect();
+        let names = self.topics.iter().map(|(asked, _)| TopicRef::Name(&asked.topic));
         // While Postgres is away, what was known stands.
-        let Ok(found) = ctx.shared.store.catalog.topics(&names).await else { return };
-        for ((_, parts), topic) in self.topics.iter_mut().zip(found) {
-            for part in parts {
-                let Some(key) = part.key else { continue };
-                if topic.as_ref().is_none_or(|topic| topic.id != key.topic_id) {
-                    part.key = None;
-                    part.fail(ErrorCode::UnknownTopicOrPartition, None);
-                }
+        let Ok(resolved) = ctx.resolve(Operation::Read, names).await else { return };
+        for ((_, parts), topic) in self.topics.iter_mut().zip(&resolved) {
+            for part in parts.iter_mut().filter(|part| part.key.is_some()) {
+                let code = match topic.partition(part.index) {
+                    Ok(key) if part.key == Some(key) => continue,
+                    Ok(_) => ErrorCode::UnknownTopicOrPartition,
+                    Err(code) => code,
+                };
+                part.key = None;
+                part.fail(code, None);
             }
         }
     }

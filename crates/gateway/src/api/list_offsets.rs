@@ -15,10 +15,11 @@ use kafka_protocol::messages::{
     list_offsets_request::ListOffsetsPartition,
     list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse},
 };
-use store::{LogEnd, PartitionKey, Store, StoreError};
+use store::{LogEnd, PartitionKey, Store, StoreError, TopicRef};
 use wire::ErrorCode;
 
 use crate::{
+    acl::Operation,
     context::{RequestContext, epoch_error},
     error::ApiError,
 };
@@ -47,37 +48,28 @@ pub async fn handle(
     let store = &ctx.shared.store;
     let named = request.topics.iter().flat_map(|topic| &topic.partitions).map(|asked| asked.current_leader_epoch);
     let leader_epoch = ctx.shared.leader_epoch(named).await?;
-    let mut topics = Vec::with_capacity(request.topics.len());
-    for topic in &request.topics {
-        let found = store.catalog.topic(&topic.name).await?;
-        let keys: Vec<_> = topic
-            .partitions
-            .iter()
-            .map(|asked| match &found {
-                Some(topic) if (0..topic.partition_count).contains(&asked.partition_index) => {
-                    Some(PartitionKey::new(topic.id, asked.partition_index))
-                }
-                _ => None,
-            })
-            .collect();
-        topics.push((topic, keys));
-    }
-    let wanted: Vec<_> = topics.iter().flat_map(|(_, keys)| keys).flatten().copied().collect();
+    let names = request.topics.iter().map(|topic| TopicRef::Name(&topic.name));
+    let topics = ctx.resolve(Operation::Describe, names).await?;
+    let keys = request.topics.iter().zip(&topics).flat_map(|(asked, topic)| {
+        asked.partitions.iter().flat_map(|partition| topic.partition(partition.partition_index))
+    });
+    let wanted: Vec<_> = keys.collect();
     let ends = if wanted.is_empty() { HashMap::new() } else { store.log.ends(&wanted).await? };
 
     let mut responses = Vec::with_capacity(topics.len());
     let twice = named_twice(&wanted);
-    for (topic, keys) in topics {
-        let mut partitions = Vec::with_capacity(keys.len());
-        for (asked, key) in topic.partitions.iter().zip(keys) {
-            let found = key.and_then(|key| ends.get(&key).map(|end| (key, *end)));
+    for (topic, resolved) in request.topics.iter().zip(&topics) {
+        let mut partitions = Vec::with_capacity(topic.partitions.len());
+        for asked in &topic.partitions {
+            let found = resolved.partition(asked.partition_index);
+            let found = found.and_then(|key| Ok((key, *ends.get(&key).ok_or(ErrorCode::UnknownTopicOrPartition)?)));
             partitions.push(match found {
-                Some((key, _)) if twice.contains(&key) => failed(asked, ErrorCode::InvalidRequest),
-                Some((key, end)) => match epoch_error(asked.current_leader_epoch, leader_epoch) {
+                Ok((key, _)) if twice.contains(&key) => failed(asked, ErrorCode::InvalidRequest),
+                Ok((key, end)) => match epoch_error(asked.current_leader_epoch, leader_epoch) {
                     Some(code) => failed(asked, code),
                     None => answer(ctx, version, asked, key, end).await,
                 },
-                None => failed(asked, ErrorCode::UnknownTopicOrPartition),
+                Err(code) => failed(asked, code),
             });
         }
         responses.push(ListOffsetsTopicResponse::default().with_name(topic.name.clone()).with_partitions(partitions));

@@ -27,10 +27,16 @@ use kafka_protocol::{
     },
     protocol::StrBytes,
 };
-use store::{Leadership, StoreError, Topic};
+use store::{Leadership, StoreError, Topic, TopicRef};
 use wire::ErrorCode;
 
-use crate::{acl, broker, context::RequestContext, error::ApiError, topics};
+use crate::{
+    acl::{Operation, ResourceType, authorized_operations},
+    broker,
+    context::RequestContext,
+    error::ApiError,
+    topics,
+};
 
 /// First version whose topics may be asked for by id, and have no name then.
 const BY_ID: i16 = 12;
@@ -46,7 +52,7 @@ pub async fn handle(
     let topics = match wanted(version, request) {
         None => {
             let leadership = leadership.as_deref().ok_or(ErrorCode::LeaderNotAvailable)?;
-            let all = ctx.shared.last_list.all(&ctx.shared.store).await?;
+            let all = ctx.shared.resolver.all(Operation::Describe).await?;
             all.iter().map(|topic| found(leadership, request, topic)).collect()
         }
         Some(wanted) if wanted.iter().any(|topic| is_malformed(version, topic)) => {
@@ -62,7 +68,10 @@ pub async fn handle(
         .with_cluster_id(cluster_id(ctx).await)
         .with_controller_id(broker::own(ctx).id)
         .with_topics(topics)
-        .with_cluster_authorized_operations(acl::cluster_operations(request.include_cluster_authorized_operations)))
+        .with_cluster_authorized_operations(authorized_operations(
+            ResourceType::Cluster,
+            request.include_cluster_authorized_operations,
+        )))
 }
 
 pub fn error_response(version: i16, request: &MetadataRequest, code: ErrorCode) -> MetadataResponse {
@@ -101,21 +110,24 @@ async fn describe(
     leadership: Option<&Leadership>,
 ) -> Vec<MetadataResponseTopic> {
     let wanted = once_each(wanted);
-    let names: Vec<&str> = wanted.iter().copied().filter_map(by_name).collect();
-    let mut known = ctx.shared.store.catalog.topics(&names).await.map(Vec::into_iter);
+    let topics = match ctx.resolve(Operation::Describe, wanted.iter().map(|topic| asked(topic))).await {
+        Ok(topics) => topics,
+        Err(error) => {
+            let code = ctx.store_code(&error);
+            return wanted.into_iter().map(|topic| not_found(version, topic, code)).collect();
+        }
+    };
     let mut answers = Vec::with_capacity(wanted.len());
-    for topic in wanted {
-        let result = match (by_name(topic), &mut known) {
-            (None, _) => by_id(ctx, topic).await,
-            (Some(_), Err(error)) => Err(ctx.store_code(error)),
-            (Some(name), Ok(known)) => match known.next().flatten() {
-                Some(topic) => Ok(topic),
-                None => auto_create(ctx, version, request, name).await,
-            },
+    for (wanted, topic) in wanted.into_iter().zip(&topics) {
+        let result = match (topic.topic(), asked(wanted)) {
+            (Err(ErrorCode::UnknownTopicOrPartition), TopicRef::Name(name)) => {
+                auto_create(ctx, version, request, name).await
+            }
+            (result, _) => result.cloned(),
         };
         answers.push(match result.and_then(|topic| Ok((topic, leadership.ok_or(ErrorCode::LeaderNotAvailable)?))) {
             Ok((topic, leadership)) => found(leadership, request, &topic),
-            Err(code) => not_found(version, topic, code),
+            Err(code) => not_found(version, wanted, code),
         });
     }
     answers
@@ -124,18 +136,14 @@ async fn describe(
 /// The topics without those that are named before in the same way.
 fn once_each(topics: &[MetadataRequestTopic]) -> Vec<&MetadataRequestTopic> {
     let mut seen = HashSet::with_capacity(topics.len());
-    topics.iter().filter(|topic| seen.insert((topic.topic_id, by_name(topic)))).collect()
+    topics.iter().filter(|topic| seen.insert(asked(topic))).collect()
 }
 
-/// The name, if the topic is asked for by it. An id goes before a name.
-fn by_name(topic: &MetadataRequestTopic) -> Option<&str> {
-    topic.topic_id.is_nil().then_some(topic.name.as_deref()?).map(|name| name.as_str())
-}
-
-async fn by_id(ctx: &RequestContext, topic: &MetadataRequestTopic) -> Result<Arc<Topic>, ErrorCode> {
-    match ctx.shared.store.catalog.topic_by_id(topic.topic_id).await {
-        Ok(found) => found.ok_or(ErrorCode::UnknownTopicId),
-        Err(error) => Err(ctx.store_code(&error)),
+/// An id goes before a name.
+fn asked(topic: &MetadataRequestTopic) -> TopicRef<'_> {
+    match topic.topic_id.is_nil() {
+        true => TopicRef::Name(topic.name.as_ref().map_or("", |name| name.as_str())),
+        false => TopicRef::Id(topic.topic_id),
     }
 }
 
@@ -192,7 +200,10 @@ fn found(leadership: &Leadership, request: &MetadataRequest, topic: &Topic) -> M
         .with_name(Some(TopicName(StrBytes::from_string(topic.name.clone()))))
         .with_topic_id(topic.topic_id)
         .with_partitions((0..topic.partition_count).map(partition).collect())
-        .with_topic_authorized_operations(acl::topic_operations(request.include_topic_authorized_operations))
+        .with_topic_authorized_operations(authorized_operations(
+            ResourceType::Topic,
+            request.include_topic_authorized_operations,
+        ))
 }
 
 fn not_found(version: i16, topic: &MetadataRequestTopic, code: ErrorCode) -> MetadataResponseTopic {

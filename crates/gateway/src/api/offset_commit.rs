@@ -6,10 +6,7 @@
 //! it for "none"), and so is metadata with NUL, which Postgres stores in no text
 //! (OFFSET_METADATA_TOO_LARGE). `retention_time_ms` counts in v2–4, which have it.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use groups::CommitRequest;
 use kafka_protocol::messages::{
@@ -17,11 +14,11 @@ use kafka_protocol::messages::{
     offset_commit_request::{OffsetCommitRequestPartition, OffsetCommitRequestTopic},
     offset_commit_response::{OffsetCommitResponsePartition, OffsetCommitResponseTopic},
 };
-use store::{Committed, NewOffset, PartitionKey};
+use store::{Committed, NewOffset, TopicRef};
 use wire::ErrorCode;
 
 use super::group_fields::optional;
-use crate::{context::RequestContext, error::ApiError};
+use crate::{acl::Operation, context::RequestContext, error::ApiError};
 
 /// Last version with a retention of its own.
 const RETENTION: i16 = 4;
@@ -38,36 +35,37 @@ pub async fn handle(
         generation: request.generation_id_or_member_epoch,
         transactional: false,
     };
-    let names: Vec<&str> = request.topics.iter().map(|topic| topic.name.as_str()).collect();
-    let found = ctx.shared.store.catalog.topics(&names).await?;
-    let ids: HashMap<&str, (i64, i32)> =
-        found.iter().flatten().map(|topic| (topic.name.as_str(), (topic.id, topic.partition_count))).collect();
-    let key = |topic: &OffsetCommitRequestTopic, partition: i32| {
-        let (id, count) = ids.get(topic.name.as_str())?;
-        (0..*count).contains(&partition).then(|| PartitionKey::new(*id, partition))
-    };
+    let names = request.topics.iter().map(|topic| TopicRef::Name(&topic.name));
+    let topics = ctx.resolve(Operation::Read, names).await?;
     let max_metadata = ctx.shared.config.groups.offset_metadata_max_bytes as usize;
     let mut offsets = BTreeMap::new();
-    for topic in &request.topics {
-        for partition in topic.partitions.iter().filter(|partition| refusal(partition, max_metadata).is_none()) {
-            if let Some(key) = key(topic, partition.partition_index) {
+    for (asked, topic) in request.topics.iter().zip(&topics) {
+        for partition in asked.partitions.iter().filter(|partition| refusal(partition, max_metadata).is_none()) {
+            if let Ok(key) = topic.partition(partition.partition_index) {
                 offsets.insert(key, new_offset(version, request, partition));
             }
         }
     }
     let committed = ctx.shared.coordinator.commit(version, &request.group_id, &commit, &offsets).await?;
-    Ok(response(request, |topic, partition| {
-        let Some(key) = key(topic, partition.partition_index) else { return ErrorCode::UnknownTopicOrPartition };
-        refusal(partition, max_metadata).unwrap_or_else(|| match committed.get(&key) {
+    let told = |partition: &OffsetCommitRequestPartition, key| match refusal(partition, max_metadata) {
+        Some(code) => code,
+        None => match committed.get(&key) {
             Some(Committed::Stored { .. }) => ErrorCode::None,
             Some(Committed::InvalidMetadata) => ErrorCode::OffsetMetadataTooLarge,
             Some(Committed::UnknownPartition) | None => ErrorCode::UnknownTopicOrPartition,
+        },
+    };
+    let results = request.topics.iter().zip(&topics).map(|(asked, topic)| {
+        results(asked, |partition| {
+            topic.partition(partition.partition_index).map_or_else(|code| code, |key| told(partition, key))
         })
-    }))
+    });
+    Ok(OffsetCommitResponse::default().with_topics(results.collect()))
 }
 
 pub fn error_response(_version: i16, request: &OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse {
-    response(request, |_, _| code)
+    let topics = request.topics.iter().map(|asked| results(asked, |_| code));
+    OffsetCommitResponse::default().with_topics(topics.collect())
 }
 
 fn refusal(partition: &OffsetCommitRequestPartition, max_metadata: usize) -> Option<ErrorCode> {
@@ -87,17 +85,14 @@ fn new_offset(version: i16, request: &OffsetCommitRequest, partition: &OffsetCom
     }
 }
 
-fn response(
-    request: &OffsetCommitRequest,
-    code: impl Fn(&OffsetCommitRequestTopic, &OffsetCommitRequestPartition) -> ErrorCode,
-) -> OffsetCommitResponse {
-    let topics = request.topics.iter().map(|topic| {
-        let partitions = topic.partitions.iter().map(|partition| {
-            OffsetCommitResponsePartition::default()
-                .with_partition_index(partition.partition_index)
-                .with_error_code(code(topic, partition).code())
-        });
-        OffsetCommitResponseTopic::default().with_name(topic.name.clone()).with_partitions(partitions.collect())
+fn results(
+    asked: &OffsetCommitRequestTopic,
+    code: impl Fn(&OffsetCommitRequestPartition) -> ErrorCode,
+) -> OffsetCommitResponseTopic {
+    let partitions = asked.partitions.iter().map(|partition| {
+        OffsetCommitResponsePartition::default()
+            .with_partition_index(partition.partition_index)
+            .with_error_code(code(partition).code())
     });
-    OffsetCommitResponse::default().with_topics(topics.collect())
+    OffsetCommitResponseTopic::default().with_name(asked.name.clone()).with_partitions(partitions.collect())
 }

@@ -10,10 +10,11 @@ use kafka_protocol::messages::{
     offset_delete_request::OffsetDeleteRequestTopic,
     offset_delete_response::{OffsetDeleteResponsePartition, OffsetDeleteResponseTopic},
 };
-use store::PartitionKey;
+use store::{PartitionKey, TopicRef};
 use wire::ErrorCode;
 
 use crate::{
+    acl::Operation,
     context::RequestContext,
     error::{ApiError, group_error_code},
 };
@@ -24,25 +25,19 @@ pub async fn handle(
     request: &OffsetDeleteRequest,
 ) -> Result<OffsetDeleteResponse, ApiError> {
     ctx.shared.coordinator.check_owned(&request.group_id)?;
-    let names: Vec<&str> = request.topics.iter().map(|topic| topic.name.as_str()).collect();
-    let found = ctx.shared.store.catalog.topics(&names).await?;
+    let names = request.topics.iter().map(|topic| TopicRef::Name(&topic.name));
+    let topics = ctx.resolve(Operation::Read, names).await?;
     let mut keys: BTreeMap<String, Vec<PartitionKey>> = BTreeMap::new();
-    for (asked, topic) in request.topics.iter().zip(&found) {
-        let Some(topic) = topic else { continue };
-        let exists = asked.partitions.iter().filter(|p| (0..topic.partition_count).contains(&p.partition_index));
-        let of_topic = keys.entry(topic.name.clone()).or_default();
-        of_topic.extend(exists.map(|p| PartitionKey::new(topic.id, p.partition_index)));
+    for (asked, topic) in request.topics.iter().zip(&topics) {
+        let of_topic = keys.entry(asked.name.to_string()).or_default();
+        of_topic.extend(asked.partitions.iter().flat_map(|partition| topic.partition(partition.partition_index)));
     }
     let refused = ctx.shared.coordinator.delete_offsets(&request.group_id, &keys).await?;
-    let topics = request.topics.iter().zip(&found).map(|(asked, topic)| {
-        results(asked, |index| match topic {
-            Some(topic) if (0..topic.partition_count).contains(&index) => {
-                refused.get(&topic.name).map_or(ErrorCode::None, |error| group_error_code(*error))
-            }
-            _ => ErrorCode::UnknownTopicOrPartition,
-        })
+    let results = request.topics.iter().zip(&topics).map(|(asked, topic)| {
+        let refused = refused.get(asked.name.as_str()).map_or(ErrorCode::None, |error| group_error_code(*error));
+        results(asked, |index| topic.partition(index).err().unwrap_or(refused))
     });
-    Ok(OffsetDeleteResponse::default().with_topics(topics.collect()))
+    Ok(OffsetDeleteResponse::default().with_topics(results.collect()))
 }
 
 pub fn error_response(_version: i16, _request: &OffsetDeleteRequest, code: ErrorCode) -> OffsetDeleteResponse {

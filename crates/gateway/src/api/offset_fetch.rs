@@ -20,10 +20,10 @@ use kafka_protocol::{
     },
     protocol::StrBytes,
 };
-use store::{OffsetQuery, PartitionKey, StoredOffset};
+use store::{OffsetQuery, PartitionKey, StoredOffset, TopicRef};
 use wire::ErrorCode;
 
-use crate::{context::RequestContext, error::ApiError};
+use crate::{acl::Operation, context::RequestContext, error::ApiError, resolve::Resolved};
 
 /// First version that asks for many groups.
 const BATCHED: i16 = 8;
@@ -100,12 +100,11 @@ async fn fetch_named(
     group_id: &GroupId,
     topics: &[(&TopicName, &[i32])],
 ) -> Result<Answer, ApiError> {
-    let names: Vec<&str> = topics.iter().map(|(name, _)| name.as_str()).collect();
-    let known = ctx.shared.store.catalog.topics(&names).await?;
-    let ids: Vec<Option<i64>> = known.iter().map(|topic| topic.as_ref().map(|topic| topic.id)).collect();
+    let names = topics.iter().map(|(name, _)| TopicRef::Name(name));
+    let resolved = ctx.resolve(Operation::Describe, names).await?;
     let mut keys = Vec::new();
-    for ((_, partitions), id) in topics.iter().zip(&ids) {
-        keys.extend(id.iter().flat_map(|id| partitions.iter().map(|index| PartitionKey::new(*id, *index))));
+    for ((_, partitions), topic) in topics.iter().zip(&resolved) {
+        keys.extend(partitions.iter().flat_map(|index| key(topic, *index)));
     }
     let mut offsets: HashMap<PartitionKey, StoredOffset> = HashMap::new();
     if !keys.is_empty() {
@@ -113,14 +112,21 @@ async fn fetch_named(
         let rows = ctx.shared.store.groups.fetch_offsets(&[query]).await?;
         offsets.extend(rows.into_iter().map(|offset| (offset.partition, offset)));
     }
-    let answer = |((name, partitions), id): (&(&TopicName, &[i32]), &Option<i64>)| {
-        let partition = |index: &i32| {
-            let offset = id.and_then(|id| offsets.get(&PartitionKey::new(id, *index)));
-            offset.map_or_else(|| none(*index, ErrorCode::None), found)
+    let answer = |((name, partitions), topic): (&(&TopicName, &[i32]), &Resolved)| {
+        let partition = |index: &i32| match key(topic, *index) {
+            Ok(key) => offsets.get(&key).map_or_else(|| none(*index, ErrorCode::None), found),
+            // Nothing was committed for what does not exist.
+            Err(ErrorCode::UnknownTopicOrPartition) => none(*index, ErrorCode::None),
+            Err(code) => none(*index, code),
         };
         ((*name).clone(), partitions.iter().map(partition).collect())
     };
-    Ok(topics.iter().zip(&ids).map(answer).collect())
+    Ok(topics.iter().zip(&resolved).map(answer).collect())
+}
+
+/// Of any partition: a topic may have got more of them since it was last looked at.
+fn key(topic: &Resolved, index: i32) -> Result<PartitionKey, ErrorCode> {
+    Ok(PartitionKey::new(topic.topic()?.id, index))
 }
 
 fn found(offset: &StoredOffset) -> OffsetFetchResponsePartitions {

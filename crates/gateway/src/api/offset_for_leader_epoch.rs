@@ -14,10 +14,11 @@ use kafka_protocol::messages::{
     offset_for_leader_epoch_request::{OffsetForLeaderPartition, OffsetForLeaderTopic},
     offset_for_leader_epoch_response::{EpochEndOffset, OffsetForLeaderTopicResult},
 };
-use store::{LogEnd, PartitionKey};
+use store::{LogEnd, TopicRef};
 use wire::ErrorCode;
 
 use crate::{
+    acl::Operation,
     context::{RequestContext, epoch_error},
     error::ApiError,
 };
@@ -30,28 +31,21 @@ pub async fn handle(
     let named = request.topics.iter().flat_map(|topic| &topic.partitions);
     let named = named.flat_map(|asked| [asked.current_leader_epoch, asked.leader_epoch]);
     let present = ctx.shared.leader_epoch(named).await?;
-    let mut wanted = Vec::new();
-    let mut topic_ids = Vec::with_capacity(request.topics.len());
-    for asked in &request.topics {
-        let topic = ctx.shared.store.catalog.topic(&asked.topic).await?;
-        if let Some(topic) = &topic {
-            let exists =
-                |partition: &&OffsetForLeaderPartition| (0..topic.partition_count).contains(&partition.partition);
-            wanted.extend(asked.partitions.iter().filter(exists).map(|p| PartitionKey::new(topic.id, p.partition)));
-        }
-        topic_ids.push(topic.map(|topic| topic.id));
-    }
-    let ends = match wanted.as_slice() {
-        [] => HashMap::new(),
-        wanted => ctx.shared.store.log.ends(wanted).await?,
-    };
-    let topics = request.topics.iter().zip(topic_ids).map(|(asked, id)| {
-        results(asked, |partition| {
-            let found = id.and_then(|id| ends.get(&PartitionKey::new(id, partition.partition)));
-            end_of_epoch(partition, found, present)
+    let names = request.topics.iter().map(|asked| TopicRef::Name(&asked.topic));
+    let topics = ctx.resolve(Operation::Describe, names).await?;
+    let keys =
+        request.topics.iter().zip(&topics).flat_map(|(asked, topic)| {
+            asked.partitions.iter().flat_map(|partition| topic.partition(partition.partition))
+        });
+    let wanted: Vec<_> = keys.collect();
+    let ends = if wanted.is_empty() { HashMap::new() } else { ctx.shared.store.log.ends(&wanted).await? };
+    let results = request.topics.iter().zip(&topics).map(|(asked, topic)| {
+        results(asked, |partition| match topic.partition(partition.partition) {
+            Ok(key) => end_of_epoch(partition, ends.get(&key), present),
+            Err(code) => unknown(partition, code),
         })
     });
-    Ok(OffsetForLeaderEpochResponse::default().with_topics(topics.collect()))
+    Ok(OffsetForLeaderEpochResponse::default().with_topics(results.collect()))
 }
 
 pub fn error_response(

@@ -21,8 +21,6 @@
 //!
 //! Rules: `KafkaApis.handleProduceRequest`, `ProduceRequest.validateRecords`, `LogValidator`.
 
-use std::sync::Arc;
-
 use futures::{FutureExt, future::BoxFuture};
 use kafka_protocol::{
     messages::{
@@ -32,7 +30,7 @@ use kafka_protocol::{
     },
     protocol::StrBytes,
 };
-use store::{Append, AppendError, AppendReply, PartitionKey, Topic, TopicConfig};
+use store::{Append, AppendError, AppendReply, TopicConfig, TopicRef};
 use wire::{
     ErrorCode,
     batch::{BatchError, Compression, ProduceLimits, ProducedBatch, Record},
@@ -40,8 +38,10 @@ use wire::{
 
 use super::entry::Reply;
 use crate::{
+    acl::Operation,
     context::{RequestContext, Shared},
     error::{append_error_code, batch_error_code},
+    resolve::Resolved,
 };
 
 /// First version in which a producer may use zstd (KIP-110).
@@ -56,9 +56,14 @@ pub async fn accept(ctx: RequestContext, version: i16, request: ProduceRequest) 
     if request.transactional_id.is_some() {
         return refuse(acks, &request, ErrorCode::TransactionalIdAuthorizationFailed);
     }
-    let mut topics = Vec::with_capacity(request.topic_data.len());
-    for topic in request.topic_data {
-        topics.push(accept_topic(&ctx, version, topic).await);
+    let names = request.topic_data.iter().map(|topic| TopicRef::Name(&topic.name));
+    let resolved = match ctx.resolve(Operation::Write, names).await {
+        Ok(resolved) => resolved,
+        Err(error) => return refuse(acks, &request, ctx.store_code(&error)),
+    };
+    let mut topics = Vec::with_capacity(resolved.len());
+    for (data, topic) in request.topic_data.into_iter().zip(&resolved) {
+        topics.push(accept_topic(&ctx.shared, version, data, topic).await);
     }
     async move {
         let response = finish(topics, ctx.api.unavailable).await;
@@ -116,33 +121,25 @@ impl From<BatchError> for Failure {
     }
 }
 
-async fn accept_topic(ctx: &RequestContext, version: i16, data: TopicProduceData) -> AcceptedTopic {
-    let topic = ctx.shared.store.catalog.topic(&data.name).await;
+async fn accept_topic(shared: &Shared, version: i16, data: TopicProduceData, topic: &Resolved) -> AcceptedTopic {
     let mut partitions = Vec::with_capacity(data.partition_data.len());
     for partition in data.partition_data {
-        let index = partition.index;
-        let accepted = match &topic {
-            Ok(Some(topic)) => accept_partition(&ctx.shared, version, topic, partition).await,
-            Ok(None) => Err(ErrorCode::UnknownTopicOrPartition.into()),
-            Err(error) => Err(ctx.store_code(error).into()),
-        };
-        partitions.push((index, accepted));
+        partitions.push((partition.index, accept_partition(shared, version, partition, topic).await));
     }
     AcceptedTopic { name: data.name, partitions }
 }
 
 async fn accept_partition(
-    shared: &Arc<Shared>,
+    shared: &Shared,
     version: i16,
-    topic: &Topic,
     data: PartitionProduceData,
+    topic: &Resolved,
 ) -> Result<AppendReply, Failure> {
-    if !(0..topic.partition_count).contains(&data.index) {
-        return Err(ErrorCode::UnknownTopicOrPartition.into());
-    }
+    let partition = topic.partition(data.index)?;
+    let config = &topic.topic()?.config;
     let default_max_bytes = shared.config.topics.message_max_bytes as usize;
     let limits = ProduceLimits {
-        max_batch_bytes: topic.config.max_message_bytes.unwrap_or(default_max_bytes),
+        max_batch_bytes: config.max_message_bytes.unwrap_or(default_max_bytes),
         max_decompressed_bytes: shared.config.limits.max_request_bytes as usize,
     };
     let sent = data.records.unwrap_or_default();
@@ -150,11 +147,11 @@ async fn accept_partition(
     let batch = ProducedBatch::validate(sent, limits)?;
     let inflated = if batch.header.compression() == Ok(Compression::None) { 0 } else { batch.records.len() };
     let reserved = place.keep(inflated).await;
-    check_for_topic(&batch, version, &topic.config, shared.now_ms())?;
+    check_for_topic(&batch, version, config, shared.now_ms())?;
     Ok(shared.store.log.append(Append {
-        partition: PartitionKey::new(topic.id, data.index),
+        partition,
         batch,
-        log_append_time: topic.config.log_append_time,
+        log_append_time: config.log_append_time,
         reservation: Box::new(reserved),
     }))
 }

@@ -12,7 +12,7 @@ use dashmap::DashMap;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
-use super::topic::Topic;
+use super::topic::{Topic, TopicRef};
 
 #[derive(Debug)]
 pub(super) struct TopicCache {
@@ -36,10 +36,18 @@ impl TopicCache {
         TopicCache { time_to_live, by_name: DashMap::new(), names: DashMap::new(), refreshing: Mutex::new(()) }
     }
 
-    pub(super) fn fresh(&self, name: &str) -> Option<Arc<Topic>> {
-        let cached = self.by_name.get(name)?;
-        cached.used.store(true, Ordering::Relaxed);
-        (cached.at.elapsed() < self.time_to_live).then(|| Arc::clone(&cached.topic))
+    pub(super) fn fresh(&self, topic: TopicRef<'_>) -> Option<Arc<Topic>> {
+        match topic {
+            TopicRef::Name(name) => {
+                let cached = self.by_name.get(name)?;
+                cached.used.store(true, Ordering::Relaxed);
+                (cached.at.elapsed() < self.time_to_live).then(|| Arc::clone(&cached.topic))
+            }
+            TopicRef::Id(id) => {
+                let name = self.names.get(&id)?;
+                self.fresh(TopicRef::Name(&name)).filter(|topic| topic.topic_id == id)
+            }
+        }
     }
 
     /// Topics in use whose time is up, or soon will be: many idle consumers then cost one query,
@@ -62,18 +70,26 @@ impl TopicCache {
         topic
     }
 
-    pub(super) fn forget(&self, name: &str) {
-        if let Some((_, cached)) = self.by_name.remove(name) {
-            self.names.remove(&cached.topic.topic_id);
+    pub(super) fn forget(&self, topic: TopicRef<'_>) {
+        match topic {
+            TopicRef::Name(name) => {
+                if let Some((_, cached)) = self.by_name.remove(name) {
+                    self.names.remove(&cached.topic.topic_id);
+                }
+            }
+            TopicRef::Id(id) => {
+                if let Some((_, name)) = self.names.remove(&id) {
+                    self.by_name.remove_if(&name, |_, cached| cached.topic.topic_id == id);
+                }
+            }
         }
     }
 
     /// Seen before, however long ago.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.by_name.contains_key(name)
-    }
-
-    pub(super) fn name_of(&self, topic_id: Uuid) -> Option<String> {
-        self.names.get(&topic_id).map(|name| name.clone())
+    pub(super) fn has(&self, topic: TopicRef<'_>) -> bool {
+        match topic {
+            TopicRef::Name(name) => self.by_name.contains_key(name),
+            TopicRef::Id(id) => self.names.contains_key(&id),
+        }
     }
 }

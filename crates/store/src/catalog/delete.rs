@@ -2,6 +2,7 @@
 
 use sqlx::{Connection, PgConnection, Row};
 
+use super::topic::TopicRef;
 use crate::{catalog::Catalog, error::StoreError};
 
 /// Writers of the topic can be in the way.
@@ -22,7 +23,7 @@ impl Catalog {
                 result => break result,
             }
         };
-        self.cache.forget(name);
+        self.cache.forget(TopicRef::Name(name));
         deleted
     }
 

@@ -3,6 +3,7 @@
 mod cache;
 mod config;
 mod delete;
+mod find;
 mod handle;
 mod statements;
 mod topic;
@@ -10,4 +11,4 @@ mod topics;
 
 pub use config::TopicConfig;
 pub use handle::Catalog;
-pub use topic::{MAX_PARTITIONS, NewTopic, Topic};
+pub use topic::{MAX_PARTITIONS, NewTopic, Topic, TopicRef};

@@ -8,11 +8,8 @@ statements! {
     /// Of the topic table.
     pub(super) struct TopicStatements where columns = COLUMNS;
 
-    /// ($1 names) → the topics.
-    topics: "SELECT {columns} FROM {topic} WHERE topic_name = ANY($1)";
-
-    /// ($1 Kafka's topic id) → the topic.
-    topic_by_id: "SELECT {columns} FROM {topic} WHERE kafka_topic_id = $1";
+    /// ($1 names, $2 Kafka's topic ids) → the topics.
+    topics: "SELECT {columns} FROM {topic} WHERE topic_name = ANY($1) OR kafka_topic_id = ANY($2)";
 
     /// → the topics, by name.
     all_topics: "SELECT {columns} FROM {topic} ORDER BY topic_name";

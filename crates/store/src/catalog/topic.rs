@@ -27,6 +27,14 @@ pub struct Topic {
     pub created_at_ms: i64,
 }
 
+/// How a topic is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TopicRef<'a> {
+    Name(&'a str),
+    /// Kafka's topic id.
+    Id(Uuid),
+}
+
 /// A topic to be made.
 #[derive(Debug, Clone)]
 pub struct NewTopic {

@@ -1,7 +1,8 @@
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use store::{AppendError, NewTopic, SchemaProfile, Store, StoreError};
+use store::{AppendError, NewTopic, SchemaProfile, Store, StoreError, Topic, TopicRef};
 use testkit::TestDatabase;
+use uuid::Uuid;
 
 use crate::{
     ADVISORY_LOCKS, number,
@@ -22,6 +23,10 @@ fn store_with_ttl(database: &TestDatabase, catalog_ttl: Duration) -> Store {
 const INSERT_TOPIC: &str = "INSERT INTO queue.metadata_queue_topic (topic_name, partition_count, \
      retention_max_age_seconds, max_rows_per_topic, max_total_payload_bytes) VALUES ";
 
+async fn by_id(store: &Store, topic_id: Uuid) -> Option<Arc<Topic>> {
+    store.catalog.find(&[TopicRef::Id(topic_id)]).await.unwrap().pop().flatten()
+}
+
 #[tokio::test]
 async fn a_created_topic_is_found_by_name_and_by_id() {
     let database = TestDatabase::new().await;
@@ -30,12 +35,12 @@ async fn a_created_topic_is_found_by_name_and_by_id() {
     assert_eq!((created.name.as_str(), created.partition_count), ("orders", 7));
     assert_eq!(created.configs["retention.ms"], "1000");
     assert_eq!(store.catalog.topic("orders").await.unwrap(), Some(created.clone()));
-    assert_eq!(store.catalog.topic_by_id(created.topic_id).await.unwrap(), Some(created.clone()));
+    assert_eq!(by_id(store, created.topic_id).await, Some(created.clone()));
     let other = Store::connect(database.config()).unwrap();
-    assert_eq!(other.catalog.topic_by_id(created.topic_id).await.unwrap(), Some(created.clone()));
+    assert_eq!(by_id(&other, created.topic_id).await, Some(created.clone()));
     assert_eq!(other.catalog.all_topics().await.unwrap(), [created]);
     assert_eq!(store.catalog.topic("none").await.unwrap(), None);
-    assert_eq!(store.catalog.topic_by_id(uuid::Uuid::new_v4()).await.unwrap(), None);
+    assert_eq!(by_id(store, Uuid::new_v4()).await, None);
 }
 
 #[tokio::test]
@@ -86,7 +91,7 @@ async fn a_topic_made_changed_and_deleted_by_sql_is_seen_in_time() {
     run(&mut sql, "DELETE FROM queue.metadata_queue_topic").await;
     tokio::time::sleep(ttl).await;
     assert_eq!(store.catalog.topic("by_sql").await.unwrap(), None);
-    assert_eq!(store.catalog.topic_by_id(topic.topic_id).await.unwrap(), None);
+    assert_eq!(by_id(&store, topic.topic_id).await, None);
 }
 
 #[tokio::test]
@@ -99,8 +104,8 @@ async fn a_name_that_was_given_again_is_another_topic() {
     let second = one.catalog.create_topic(&new_topic("again", 1)).await.unwrap();
     assert!(second.id > first.id && second.topic_id != first.topic_id);
     assert_eq!(other.catalog.topic("again").await.unwrap().unwrap().topic_id, second.topic_id);
-    assert_eq!(other.catalog.topic_by_id(first.topic_id).await.unwrap(), None);
-    assert_eq!(one.catalog.topic_by_id(first.topic_id).await.unwrap(), None);
+    assert_eq!(by_id(&other, first.topic_id).await, None);
+    assert_eq!(by_id(one, first.topic_id).await, None);
 }
 
 #[tokio::test]
@@ -112,6 +117,26 @@ async fn known_topics_are_not_asked_for_again_within_their_time() {
     assert!(store.catalog.topic("known").await.unwrap().is_some());
     let found = store.catalog.topics(&["known", "unknown", "known"]).await.unwrap();
     assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
+}
+
+#[tokio::test]
+async fn names_and_ids_are_asked_for_together() {
+    let database = TestDatabase::new().await;
+    let store = database.store();
+    let one = store.catalog.create_topic(&new_topic("one", 1)).await.unwrap();
+    let other = store.catalog.create_topic(&new_topic("other", 1)).await.unwrap();
+    let fresh = Store::connect(database.config()).unwrap();
+    let wanted = [
+        TopicRef::Id(other.topic_id),
+        TopicRef::Name("one"),
+        TopicRef::Id(Uuid::new_v4()),
+        TopicRef::Name("none"),
+        TopicRef::Name("other"),
+        TopicRef::Id(one.topic_id),
+    ];
+    let expected = [Some(other.clone()), Some(one.clone()), None, None, Some(other), Some(one)];
+    assert_eq!(fresh.catalog.find(&wanted).await.unwrap(), expected);
+    assert_eq!(fresh.catalog.find(&wanted).await.unwrap(), expected, "and once more, now that they are known");
 }
 
 #[tokio::test]
