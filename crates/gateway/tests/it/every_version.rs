@@ -7,12 +7,12 @@ use local_postgres::StopMode;
 use testkit::{Client, TestDatabase, TestGateway};
 use wire::ErrorCode;
 
-use crate::samples::{self, Subject, errors};
+use crate::samples::{self, Sample, Subject, WhileAway, errors};
 
 const SUBJECT: Subject = Subject { topic: "orders", new_topic: "made" };
 
 async fn call(client: &mut Client, api: &Api, version: i16) -> ResponseKind {
-    let request = samples::request(api, version, SUBJECT);
+    let request = (Sample::of(api.key).request)(version, SUBJECT);
     client.call_any(api.key, version, &request).await
 }
 
@@ -26,20 +26,10 @@ async fn every_version_has_a_valid_answer() {
             let response = call(&mut client, api, version).await;
             let errors = errors(&response);
             assert!(!errors.is_empty(), "{} v{version} says nothing: {response:?}", api.name);
-            let regular = regular_error(api, version);
+            let regular = (Sample::of(api.key).told)(version).code();
             assert!(errors.iter().all(|code| [0, regular].contains(code)), "{} v{version}: {response:?}", api.name);
             assert!(errors.contains(&regular), "{} v{version}: {response:?}", api.name);
         }
-    }
-}
-
-/// What a single request without a group before it is to be told; 0 mostly.
-fn regular_error(api: &Api, version: i16) -> i16 {
-    match ApiKey::try_from(api.key).unwrap() {
-        ApiKey::JoinGroup if version >= 4 => ErrorCode::MemberIdRequired.code(),
-        ApiKey::Heartbeat | ApiKey::LeaveGroup | ApiKey::SyncGroup => ErrorCode::UnknownMemberId.code(),
-        ApiKey::DeleteGroups => ErrorCode::GroupIdNotFound.code(),
-        _ => 0,
     }
 }
 
@@ -73,7 +63,7 @@ async fn what_is_decoded_and_not_in_the_list_closes_the_connection() {
     let mut newer = 0;
     for api in APIS.iter().filter(|api| api.key != ApiKey::ApiVersions as i16) {
         let version = api.max + 1;
-        let request = samples::request(api, version, SUBJECT);
+        let request = (Sample::of(api.key).request)(version, SUBJECT);
         if let Ok(frame) = wire::encode_request(api.key, version, 1, None, &request) {
             let mut client = gateway.client().await;
             client.send_bytes(&frame).await.unwrap();
@@ -99,17 +89,15 @@ async fn errors_have_the_shape_of_the_requests_version() {
 pub(crate) async fn everything_is_retriable(gateway: &TestGateway) {
     let mut client = gateway.client().await;
     for api in APIS {
-        // From memory: waiting members wait for Postgres, and one that is unknown is so without it.
-        let in_memory = [ApiKey::JoinGroup, ApiKey::SyncGroup, ApiKey::Heartbeat, ApiKey::LeaveGroup];
-        if in_memory.iter().any(|key| *key as i16 == api.key) {
+        let while_away = Sample::of(api.key).while_away;
+        if while_away == WhileAway::InItsTime {
             continue;
         }
-        let needs_no_database = [ApiKey::ApiVersions as i16, ApiKey::FindCoordinator as i16].contains(&api.key);
         for version in api.served_min..=api.max {
             let response = call(&mut client, api, version).await;
             let errors: Vec<ErrorCode> =
                 errors(&response).into_iter().filter_map(ErrorCode::from_code).filter(|c| c.code() != 0).collect();
-            if needs_no_database || is_known_without_database(&response) {
+            if while_away == WhileAway::AsAlways {
                 assert!(errors.is_empty(), "{} v{version}: {response:?}", api.name);
                 continue;
             }
@@ -117,9 +105,4 @@ pub(crate) async fn everything_is_retriable(gateway: &TestGateway) {
             assert!(errors.iter().all(|code| code.is_retriable()), "{} v{version}: {response:?}", api.name);
         }
     }
-}
-
-/// DescribeCluster: the cluster id was learnt before.
-fn is_known_without_database(response: &ResponseKind) -> bool {
-    matches!(response, ResponseKind::DescribeCluster(_))
 }

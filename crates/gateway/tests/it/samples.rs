@@ -1,7 +1,6 @@
-//! A valid request of every API at every version, and the errors of any answer.
+//! How every API is tried: one entry for each, whose request is valid in the version it is made for.
 
 use bytes::Bytes;
-use gateway::api::Api;
 use kafka_protocol::{
     messages::{
         ApiKey, ApiVersionsRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest,
@@ -21,7 +20,10 @@ use kafka_protocol::{
     },
     protocol::StrBytes,
 };
-use wire::batch::{BatchBuilder, TimestampType};
+use wire::{
+    ErrorCode,
+    batch::{BatchBuilder, TimestampType},
+};
 
 use crate::group_requests;
 
@@ -68,6 +70,10 @@ pub(crate) fn fetch(topic: &str, offset: i64, max_wait_ms: i32) -> FetchRequest 
         .with_topics(vec![topic])
 }
 
+pub(crate) fn group_id(id: &str) -> GroupId {
+    GroupId(StrBytes::from_string(id.to_owned()))
+}
+
 pub(crate) fn metadata(topic: &str) -> MetadataRequest {
     let topic = MetadataRequestTopic::default().with_name(Some(topic_name(topic)));
     MetadataRequest::default().with_topics(Some(vec![topic])).with_allow_auto_topic_creation(true)
@@ -77,124 +83,132 @@ pub(crate) fn creatable(name: &str, partitions: i32) -> CreatableTopic {
     CreatableTopic::default().with_name(topic_name(name)).with_num_partitions(partitions).with_replication_factor(1)
 }
 
-/// A valid request.
-pub(crate) fn request(api: &Api, version: i16, subject: Subject) -> RequestKind {
-    let key = ApiKey::try_from(api.key).unwrap();
-    let name = topic_name(subject.topic);
-    match key {
-        ApiKey::Produce => produce(subject.topic, -1, batch(b"value")).into(),
-        ApiKey::Fetch => fetch(subject.topic, 0, 0).into(),
-        ApiKey::ListOffsets => {
-            let partition = ListOffsetsPartition::default().with_current_leader_epoch(-1).with_timestamp(-1);
-            let topic = ListOffsetsTopic::default().with_name(name).with_partitions(vec![partition]);
-            ListOffsetsRequest::default().with_replica_id((-1).into()).with_topics(vec![topic]).into()
-        }
-        ApiKey::Metadata => metadata(subject.topic).into(),
-        ApiKey::FindCoordinator if version < 4 => FindCoordinatorRequest::default().with_key("group".into()).into(),
-        ApiKey::FindCoordinator => {
-            FindCoordinatorRequest::default().with_coordinator_keys(vec!["a".into(), "b".into()]).into()
-        }
-        ApiKey::ApiVersions if version < 3 => ApiVersionsRequest::default().into(),
-        ApiKey::ApiVersions => ApiVersionsRequest::default()
-            .with_client_software_name("testkit".into())
-            .with_client_software_version("1.0".into())
-            .into(),
-        ApiKey::CreateTopics => {
-            let topic = creatable(&format!("{}-{version}", subject.new_topic), 3);
-            CreateTopicsRequest::default().with_topics(vec![topic]).into()
-        }
-        ApiKey::DeleteTopics => {
-            let name = topic_name(&format!("{}-{}", subject.new_topic, version + 1));
-            match version {
-                6.. => {
-                    let state = DeleteTopicState::default().with_name(Some(name));
-                    DeleteTopicsRequest::default().with_topics(vec![state]).into()
-                }
-                _ => DeleteTopicsRequest::default().with_topic_names(vec![name]).into(),
-            }
-        }
-        ApiKey::InitProducerId => InitProducerIdRequest::default().with_transactional_id(None).into(),
-        ApiKey::OffsetForLeaderEpoch => {
-            let partition = OffsetForLeaderPartition::default().with_leader_epoch(0);
-            let topic = OffsetForLeaderTopic::default().with_topic(name).with_partitions(vec![partition]);
-            OffsetForLeaderEpochRequest::default().with_topics(vec![topic]).into()
-        }
-        ApiKey::DescribeConfigs => {
-            let resource = DescribeConfigsResource::default()
-                .with_resource_type(2)
-                .with_resource_name(name.0)
-                .with_configuration_keys(None);
-            let request = DescribeConfigsRequest::default().with_resources(vec![resource]).with_include_synonyms(true);
-            request.with_include_documentation(version >= 3).into()
-        }
-        ApiKey::DescribeCluster => DescribeClusterRequest::default().into(),
-        ApiKey::OffsetCommit => group_requests::commit("group", subject.topic, 1).into(),
-        ApiKey::OffsetFetch => group_requests::offset_fetch(version, "group", subject.topic).into(),
-        ApiKey::JoinGroup => group_requests::join(&format!("group-{version}"), "").into(),
-        ApiKey::Heartbeat => HeartbeatRequest::default().with_group_id(GroupId("none".into())).into(),
-        ApiKey::LeaveGroup if version < 3 => LeaveGroupRequest::default().with_group_id(GroupId("none".into())).into(),
-        ApiKey::LeaveGroup => LeaveGroupRequest::default()
-            .with_group_id(GroupId("none".into()))
-            .with_members(vec![MemberIdentity::default().with_member_id("m".into())])
-            .into(),
-        ApiKey::SyncGroup => SyncGroupRequest::default().with_group_id(GroupId("none".into())).into(),
-        ApiKey::DescribeGroups => DescribeGroupsRequest::default().with_groups(vec![GroupId("group".into())]).into(),
-        ApiKey::ListGroups => ListGroupsRequest::default().into(),
-        ApiKey::DeleteGroups => DeleteGroupsRequest::default().with_groups_names(vec![GroupId("none".into())]).into(),
-        ApiKey::OffsetDelete => OffsetDeleteRequest::default().with_group_id(GroupId("group".into())).into(),
-        other => panic!("{other:?} is served but has no sample request here"),
+pub(crate) struct Sample {
+    api: ApiKey,
+    /// By version.
+    pub(crate) request: fn(i16, Subject) -> RequestKind,
+    /// The error that it gets in the version, if nothing is wrong; mostly none.
+    pub(crate) told: fn(i16) -> ErrorCode,
+    pub(crate) while_away: WhileAway,
+}
+
+/// How an API answers while Postgres is away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhileAway {
+    /// With errors on which a client tries again.
+    TryAgain,
+    /// As always.
+    AsAlways,
+    /// When Postgres is back, or as always: it depends on the group.
+    InItsTime,
+}
+
+impl Sample {
+    const fn new(api: ApiKey, request: fn(i16, Subject) -> RequestKind) -> Self {
+        Self { api, request, told: |_| ErrorCode::None, while_away: WhileAway::TryAgain }
+    }
+
+    const fn told(self, told: fn(i16) -> ErrorCode) -> Self {
+        Self { told, ..self }
+    }
+
+    const fn while_away(self, while_away: WhileAway) -> Self {
+        Self { while_away, ..self }
+    }
+
+    /// That of the API with this key.
+    pub(crate) fn of(key: i16) -> &'static Self {
+        let found = SAMPLES.iter().find(|sample| sample.api as i16 == key);
+        found.unwrap_or_else(|| panic!("API {key} is served but has no sample"))
     }
 }
 
-/// Every error code of an answer, at whatever depth, 0 included.
+const SAMPLES: &[Sample] = &[
+    Sample::new(ApiKey::Produce, |_, subject| produce(subject.topic, -1, batch(b"value")).into()),
+    Sample::new(ApiKey::Fetch, |_, subject| fetch(subject.topic, 0, 0).into()),
+    Sample::new(ApiKey::ListOffsets, |_, subject| {
+        let partition = ListOffsetsPartition::default().with_current_leader_epoch(-1).with_timestamp(-1);
+        let topic = ListOffsetsTopic::default().with_name(topic_name(subject.topic)).with_partitions(vec![partition]);
+        ListOffsetsRequest::default().with_replica_id((-1).into()).with_topics(vec![topic]).into()
+    }),
+    Sample::new(ApiKey::Metadata, |_, subject| metadata(subject.topic).into()),
+    Sample::new(ApiKey::OffsetCommit, |_, subject| group_requests::commit("group", subject.topic, 1).into()),
+    Sample::new(ApiKey::OffsetFetch, |version, subject| {
+        group_requests::offset_fetch(version, "group", subject.topic).into()
+    }),
+    Sample::new(ApiKey::FindCoordinator, |version, _| match version {
+        4.. => FindCoordinatorRequest::default().with_coordinator_keys(vec!["a".into(), "b".into()]).into(),
+        _ => FindCoordinatorRequest::default().with_key("group".into()).into(),
+    })
+    .while_away(WhileAway::AsAlways),
+    Sample::new(ApiKey::JoinGroup, |version, _| group_requests::join(&format!("group-{version}"), "").into())
+        .told(|version| if version >= 4 { ErrorCode::MemberIdRequired } else { ErrorCode::None })
+        .while_away(WhileAway::InItsTime),
+    Sample::new(ApiKey::Heartbeat, |_, _| HeartbeatRequest::default().with_group_id(group_id("none")).into())
+        .told(|_| ErrorCode::UnknownMemberId)
+        .while_away(WhileAway::InItsTime),
+    Sample::new(ApiKey::LeaveGroup, |version, _| {
+        let members = if version >= 3 { vec![MemberIdentity::default().with_member_id("m".into())] } else { vec![] };
+        LeaveGroupRequest::default().with_group_id(group_id("none")).with_members(members).into()
+    })
+    .told(|_| ErrorCode::UnknownMemberId)
+    .while_away(WhileAway::InItsTime),
+    Sample::new(ApiKey::SyncGroup, |_, _| SyncGroupRequest::default().with_group_id(group_id("none")).into())
+        .told(|_| ErrorCode::UnknownMemberId)
+        .while_away(WhileAway::InItsTime),
+    Sample::new(ApiKey::DescribeGroups, |_, _| {
+        DescribeGroupsRequest::default().with_groups(vec![group_id("group")]).into()
+    }),
+    Sample::new(ApiKey::ListGroups, |_, _| ListGroupsRequest::default().into()),
+    Sample::new(ApiKey::ApiVersions, |version, _| match version {
+        3.. => ApiVersionsRequest::default()
+            .with_client_software_name("testkit".into())
+            .with_client_software_version("1.0".into())
+            .into(),
+        _ => ApiVersionsRequest::default().into(),
+    })
+    .while_away(WhileAway::AsAlways),
+    Sample::new(ApiKey::CreateTopics, |version, subject| {
+        let topic = creatable(&format!("{}-{version}", subject.new_topic), 3);
+        CreateTopicsRequest::default().with_topics(vec![topic]).into()
+    }),
+    Sample::new(ApiKey::DeleteTopics, |version, subject| {
+        let name = topic_name(&format!("{}-{}", subject.new_topic, version + 1));
+        match version {
+            6.. => DeleteTopicsRequest::default()
+                .with_topics(vec![DeleteTopicState::default().with_name(Some(name))])
+                .into(),
+            _ => DeleteTopicsRequest::default().with_topic_names(vec![name]).into(),
+        }
+    }),
+    Sample::new(ApiKey::InitProducerId, |_, _| InitProducerIdRequest::default().with_transactional_id(None).into()),
+    Sample::new(ApiKey::OffsetForLeaderEpoch, |_, subject| {
+        let partition = OffsetForLeaderPartition::default().with_leader_epoch(0);
+        let topic =
+            OffsetForLeaderTopic::default().with_topic(topic_name(subject.topic)).with_partitions(vec![partition]);
+        OffsetForLeaderEpochRequest::default().with_topics(vec![topic]).into()
+    }),
+    Sample::new(ApiKey::DescribeConfigs, |version, subject| {
+        let resource = DescribeConfigsResource::default()
+            .with_resource_type(2)
+            .with_resource_name(topic_name(subject.topic).0)
+            .with_configuration_keys(None);
+        let request = DescribeConfigsRequest::default().with_resources(vec![resource]).with_include_synonyms(true);
+        request.with_include_documentation(version >= 3).into()
+    }),
+    Sample::new(ApiKey::DeleteGroups, |_, _| {
+        DeleteGroupsRequest::default().with_groups_names(vec![group_id("none")]).into()
+    })
+    .told(|_| ErrorCode::GroupIdNotFound),
+    Sample::new(ApiKey::OffsetDelete, |_, _| OffsetDeleteRequest::default().with_group_id(group_id("group")).into()),
+    // The cluster id was learnt before.
+    Sample::new(ApiKey::DescribeCluster, |_, _| DescribeClusterRequest::default().into())
+        .while_away(WhileAway::AsAlways),
+];
+
+/// Every error code of an answer, at whatever depth, 0 included: all fields of that name.
 pub(crate) fn errors(response: &ResponseKind) -> Vec<i16> {
-    match response {
-        ResponseKind::Produce(response) => {
-            response.responses.iter().flat_map(|t| &t.partition_responses).map(|p| p.error_code).collect()
-        }
-        ResponseKind::Fetch(response) => {
-            let partitions = response.responses.iter().flat_map(|t| &t.partitions).map(|p| p.error_code);
-            std::iter::once(response.error_code).chain(partitions).collect()
-        }
-        ResponseKind::ListOffsets(response) => {
-            response.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code).collect()
-        }
-        ResponseKind::Metadata(response) => {
-            let partitions = response.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code);
-            response.topics.iter().map(|t| t.error_code).chain(partitions).collect()
-        }
-        ResponseKind::FindCoordinator(response) => {
-            std::iter::once(response.error_code).chain(response.coordinators.iter().map(|c| c.error_code)).collect()
-        }
-        ResponseKind::ApiVersions(response) => vec![response.error_code],
-        ResponseKind::CreateTopics(response) => response.topics.iter().map(|t| t.error_code).collect(),
-        ResponseKind::DeleteTopics(response) => response.responses.iter().map(|t| t.error_code).collect(),
-        ResponseKind::InitProducerId(response) => vec![response.error_code],
-        ResponseKind::OffsetForLeaderEpoch(response) => {
-            response.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code).collect()
-        }
-        ResponseKind::DescribeConfigs(response) => response.results.iter().map(|r| r.error_code).collect(),
-        ResponseKind::DescribeCluster(response) => vec![response.error_code],
-        ResponseKind::OffsetCommit(response) => {
-            response.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code).collect()
-        }
-        ResponseKind::OffsetFetch(response) => {
-            let partitions = response.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code);
-            let groups = response.groups.iter().map(|g| g.error_code);
-            let of_groups = response.groups.iter().flat_map(|g| &g.topics).flat_map(|t| &t.partitions);
-            let all = partitions.chain(groups).chain(of_groups.map(|p| p.error_code));
-            std::iter::once(response.error_code).chain(all).collect()
-        }
-        ResponseKind::JoinGroup(response) => vec![response.error_code],
-        ResponseKind::Heartbeat(response) => vec![response.error_code],
-        ResponseKind::LeaveGroup(response) => {
-            std::iter::once(response.error_code).chain(response.members.iter().map(|m| m.error_code)).collect()
-        }
-        ResponseKind::SyncGroup(response) => vec![response.error_code],
-        ResponseKind::DescribeGroups(response) => response.groups.iter().map(|g| g.error_code).collect(),
-        ResponseKind::ListGroups(response) => vec![response.error_code],
-        ResponseKind::DeleteGroups(response) => response.results.iter().map(|r| r.error_code).collect(),
-        ResponseKind::OffsetDelete(response) => vec![response.error_code],
-        other => panic!("{other:?} has no collector of errors here"),
-    }
+    let text = format!("{response:?}");
+    let number = |rest: &str| rest.split([',', ' ']).next().unwrap().parse().unwrap();
+    text.split("error_code: ").skip(1).map(number).collect()
 }
