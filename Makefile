@@ -63,7 +63,7 @@ profile: ## flame graphs of the gateway while producing and consuming, and Postg
 	bench/flame.py --gateway target/frame-pointers/profiling/pgqueue-gateway
 
 # The crates that have got rid of theirs.
-WITHOUT_CYCLES := cli groups local-postgres testkit wire
+WITHOUT_CYCLES := cli gateway groups local-postgres testkit wire
 
 lint: setup-lint
 	cargo fmt --all --check

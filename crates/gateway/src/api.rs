@@ -1,42 +1,44 @@
 //! The list of APIs. Dispatch, the ApiVersions answer, the README's table and the test that calls
-//! every API at every version are derived from it.
-//!
-//! To add an API: write `api/<name>.rs`, declare it and add one line to [`apis!`] below, run
-//! `pgqueue-gateway api-table` for the README.
+//! every API at every version are derived from it. CONTRIBUTING.md says how to add one.
 //!
 //! A **one-phase** handler is
-//! `pub async fn handle(ctx: &RequestContext, version: i16, request: &XRequest) -> Result<XResponse, ApiError>`
+//! `async fn handle(ctx: &RequestContext, version: i16, request: &XRequest) -> Result<XResponse, ApiError>`
 //! and starts when all earlier requests of its connection have been answered. Beside it stands
-//! `pub fn error_response(version: i16, request: &XRequest, code: ErrorCode) -> XResponse`,
+//! `fn error_response(version: i16, request: &XRequest, code: ErrorCode) -> XResponse`,
 //! the same answer with this error everywhere, so that any failure has the shape of the request's
 //! own version.
 //!
-//! A handler of the **session** is the same, and its request is answered before the next one is read.
+//! A handler that may change the **session** is the same; its request is answered before the next one is read.
 //!
 //! A **two-phase** handler is
-//! `pub async fn accept(ctx: RequestContext, version: i16, request: XRequest) -> BoxFuture<'static, Reply>`:
+//! `async fn accept(ctx: RequestContext, version: i16, request: XRequest) -> BoxFuture<'static, Reply>`:
 //! the read half of the connection awaits the call itself, so requests are accepted in the order of
 //! their arrival; the future it returns is awaited when the answer's turn has come. Dropping that
 //! future must not undo what was accepted.
 
 mod entry;
 mod group_fields;
+mod leader_epoch;
 
 use futures::future::BoxFuture;
 use kafka_protocol::messages::{ApiKey, RequestKind, ResponseKind};
 use tracing::{debug, field, warn};
 use wire::ErrorCode;
 
-pub use self::entry::{Api, Kind, Reply};
+pub(crate) use self::entry::Reply;
+pub use self::entry::{Api, Kind};
 use crate::{context::RequestContext, error::ApiError};
 
 /// The API with this key, if it is served.
-pub fn find(key: i16) -> Option<&'static Api> {
+pub(crate) fn find(key: i16) -> Option<&'static Api> {
     APIS.iter().find(|api| api.key == key)
 }
 
 macro_rules! apis {
-    ($($name:ident: $module:ident, $kind:ident, $min:literal..=$max:literal $(served from $served_min:literal)?, $unavailable:ident;)*) => {
+    ($(
+        $name:ident: $module:ident, $kind:ident, $min:literal..=$max:literal $(served from $served_min:literal)?,
+        $unavailable:ident;
+    )*) => {
         /// Every API that is served, by key.
         pub const APIS: &[Api] = &[$(Api {
             key: ApiKey::$name as i16,
@@ -82,28 +84,28 @@ macro_rules! apis {
 }
 
 // Outside of the list, where rustfmt would not find their files.
-pub mod api_versions;
-pub mod create_topics;
-pub mod delete_groups;
-pub mod delete_topics;
-pub mod describe_cluster;
-pub mod describe_configs;
-pub mod describe_groups;
-pub mod fetch;
-pub mod find_coordinator;
-pub mod heartbeat;
-pub mod init_producer_id;
-pub mod join_group;
-pub mod leave_group;
-pub mod list_groups;
-pub mod list_offsets;
-pub mod metadata;
-pub mod offset_commit;
-pub mod offset_delete;
-pub mod offset_fetch;
-pub mod offset_for_leader_epoch;
-pub mod produce;
-pub mod sync_group;
+pub(crate) mod api_versions;
+mod create_topics;
+mod delete_groups;
+mod delete_topics;
+mod describe_cluster;
+mod describe_configs;
+mod describe_groups;
+mod fetch;
+mod find_coordinator;
+mod heartbeat;
+mod init_producer_id;
+mod join_group;
+mod leave_group;
+mod list_groups;
+mod list_offsets;
+mod metadata;
+mod offset_commit;
+mod offset_delete;
+mod offset_fetch;
+mod offset_for_leader_epoch;
+mod produce;
+mod sync_group;
 
 // Of an API: its module, when its requests start, the versions that are advertised and served, and the code on which
 // its clients try again by themselves while Postgres is away.

@@ -10,7 +10,7 @@ use wire::{ErrorCode, batch::BatchError};
 
 /// Why a handler has no answer of its own for a request.
 #[derive(Debug, thiserror::Error)]
-pub enum ApiError {
+pub(crate) enum ApiError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("{}", .0.message())]
@@ -31,7 +31,7 @@ impl From<GroupError> for ApiError {
 
 impl ApiError {
     /// The code for a client of the API with this code for "try again".
-    pub fn code(&self, unavailable: ErrorCode) -> ErrorCode {
+    pub(crate) fn code(&self, unavailable: ErrorCode) -> ErrorCode {
         match self {
             Self::Store(error) => store_error_code(error, unavailable),
             Self::Code(code) => *code,
@@ -40,7 +40,7 @@ impl ApiError {
 }
 
 /// The code for an error of the store, for a client of the API with this code for "try again".
-pub fn store_error_code(error: &StoreError, unavailable: ErrorCode) -> ErrorCode {
+pub(crate) fn store_error_code(error: &StoreError, unavailable: ErrorCode) -> ErrorCode {
     match error {
         // Also where a person must help first: nothing is wrong with the request.
         error if error.is_retriable() => unavailable,
@@ -50,7 +50,7 @@ pub fn store_error_code(error: &StoreError, unavailable: ErrorCode) -> ErrorCode
 }
 
 /// The code for a batch that a producer should not have sent (api.md 3.3).
-pub fn batch_error_code(error: &BatchError) -> ErrorCode {
+pub(crate) fn batch_error_code(error: &BatchError) -> ErrorCode {
     match error {
         BatchError::InvalidLength(_) | BatchError::UnknownMagic(_) | BatchError::CrcMismatch { .. } => {
             ErrorCode::CorruptMessage
@@ -71,7 +71,7 @@ pub fn batch_error_code(error: &BatchError) -> ErrorCode {
 }
 
 /// The code for a batch that was not stored (api.md 3.3 and 3.4).
-pub fn append_error_code(error: &AppendError, unavailable: ErrorCode) -> ErrorCode {
+pub(crate) fn append_error_code(error: &AppendError, unavailable: ErrorCode) -> ErrorCode {
     match error {
         AppendError::UnknownPartition => ErrorCode::UnknownTopicOrPartition,
         AppendError::OutOfOrderSequence => ErrorCode::OutOfOrderSequenceNumber,
@@ -85,7 +85,7 @@ pub fn append_error_code(error: &AppendError, unavailable: ErrorCode) -> ErrorCo
 }
 
 /// The number of a refusal by a group (api.md 3.7 and 3.8).
-pub fn group_error_code(error: GroupError) -> ErrorCode {
+pub(crate) fn group_error_code(error: GroupError) -> ErrorCode {
     match error {
         GroupError::CoordinatorNotAvailable => ErrorCode::CoordinatorNotAvailable,
         GroupError::NotCoordinator => ErrorCode::NotCoordinator,

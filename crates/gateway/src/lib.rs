@@ -4,15 +4,14 @@
 
 pub mod api;
 pub mod config;
-pub mod context;
-pub mod error;
-pub mod topic_config;
 
 mod acl;
 mod background;
 mod broker;
 mod broker_config;
+mod context;
 mod coordinator;
+mod error;
 mod http;
 mod membership;
 mod net;
@@ -20,7 +19,8 @@ mod periodic;
 mod readiness;
 mod resolve;
 mod session;
-mod topics;
+mod topic_config;
+mod topic_creation;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -31,7 +31,7 @@ use wire::FrameLimits;
 
 use crate::{
     config::{Config, Contradiction, HostPort, ServerConfig},
-    context::{Clock, Shared},
+    context::Shared,
     coordinator::Coordinator,
     membership::Membership,
     net::{
@@ -85,14 +85,6 @@ impl Gateway {
     /// Settings that contradict one another, a limit of open files that leaves nothing for clients, an
     /// address that cannot be listened on, a database that refuses the user or cannot be migrated.
     pub async fn start(config: Config) -> Result<Handle, StartError> {
-        Self::start_with_clock(config, Clock::system()).await
-    }
-
-    /// The same with another source of time, for tests.
-    ///
-    /// # Errors
-    /// As [`Gateway::start`].
-    pub async fn start_with_clock(config: Config, clock: Clock) -> Result<Handle, StartError> {
         config.check()?;
         let Config { store, mut server } = config;
         let limits = &mut server.limits;
@@ -105,7 +97,7 @@ impl Gateway {
         let (http, http_addr) = http;
         let advertised = server.advertise.clone().unwrap_or_else(|| own_address(kafka_addr));
         let listener = Arc::new(Listener { name: "PLAINTEXT", advertised });
-        let shared = Arc::new(compose(server, store, clock, &listener));
+        let shared = Arc::new(compose(server, store, &listener));
         shared.shutdown.spawn(http::run(http, shared.clone()));
         let prepared = match first_look(&shared).await {
             Ok(prepared) => prepared,
@@ -166,7 +158,7 @@ impl Handle {
 }
 
 /// What all requests share.
-fn compose(config: ServerConfig, store: Store, clock: Clock, listener: &Listener) -> Shared {
+fn compose(config: ServerConfig, store: Store, listener: &Listener) -> Shared {
     let shutdown = Shutdown::default();
     let membership = Membership::new(&config, store.cluster.clone(), &listener.advertised);
     Shared {
@@ -181,7 +173,6 @@ fn compose(config: ServerConfig, store: Store, clock: Clock, listener: &Listener
         resolver: Resolver::new(store.clone()),
         config,
         store,
-        clock,
         shutdown,
         readiness: Readiness::default(),
         log_limit: Default::default(),

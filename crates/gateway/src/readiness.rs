@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The last thing that was learnt about the database. Starts as not ready.
 #[derive(Debug)]
-pub struct Readiness(Mutex<State>);
+pub(crate) struct Readiness(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
@@ -21,7 +21,7 @@ impl Default for Readiness {
 
 impl Readiness {
     /// Why the gateway is not ready, in words.
-    pub fn reason(&self) -> Option<String> {
+    pub(crate) fn reason(&self) -> Option<String> {
         self.state().reason.clone()
     }
 

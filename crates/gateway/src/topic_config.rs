@@ -13,7 +13,7 @@ use crate::config::ServerConfig;
 /// Type of a configuration, as numbered in DescribeConfigs answers
 /// (Kafka: `DescribeConfigsResponse.ConfigType`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConfigType {
+pub(crate) enum ConfigType {
     Boolean = 1,
     String = 2,
     Int = 3,
@@ -24,7 +24,7 @@ pub enum ConfigType {
 
 /// What a configuration does in the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+pub(crate) enum Effect {
     Enforced,
     /// Stored and returned only; the text says why that is enough.
     Stored(&'static str),
@@ -46,13 +46,13 @@ enum Rule {
 
 /// The definition of one topic configuration.
 #[derive(Debug)]
-pub struct ConfigDef {
-    pub name: &'static str,
-    pub kind: ConfigType,
-    pub default: &'static str,
+pub(crate) struct ConfigDef {
+    pub(crate) name: &'static str,
+    pub(crate) kind: ConfigType,
+    pub(crate) default: &'static str,
     /// Broker configuration that holds the default for all topics, if Kafka has one.
-    pub broker_name: Option<&'static str>,
-    pub effect: Effect,
+    pub(crate) broker_name: Option<&'static str>,
+    pub(crate) effect: Effect,
     rule: Rule,
 }
 
@@ -72,7 +72,7 @@ const LEAST_SEGMENT: i64 = 14;
 macro_rules! topic_configs {
     ($($name:literal, $kind:ident, $default:literal, $broker:expr, $rule:expr, $effect:expr;)*) => {
         /// All of them, by name.
-        pub const ALL: &[ConfigDef] = &[$(ConfigDef {
+        pub(crate) const ALL: &[ConfigDef] = &[$(ConfigDef {
             name: $name,
             kind: ConfigType::$kind,
             default: $default,
@@ -129,13 +129,13 @@ topic_configs! {
 }
 
 /// The configuration with this name.
-pub fn find(name: &str) -> Option<&'static ConfigDef> {
+pub(crate) fn find(name: &str) -> Option<&'static ConfigDef> {
     ALL.binary_search_by(|config| config.name.cmp(name)).ok().map(|index| &ALL[index])
 }
 
 impl ConfigDef {
     /// What applies where the topic says nothing.
-    pub fn default_value(&self, server: &ServerConfig) -> String {
+    pub(crate) fn default_value(&self, server: &ServerConfig) -> String {
         match self.name {
             "max.message.bytes" => server.topics.message_max_bytes.to_string(),
             _ => self.default.to_owned(),
@@ -143,7 +143,7 @@ impl ConfigDef {
     }
 
     /// One sentence for DescribeConfigs answers and documentation.
-    pub fn documentation(&self) -> String {
+    pub(crate) fn documentation(&self) -> String {
         match self.effect {
             Effect::Enforced => format!("As in Apache Kafka; default {}.", self.default),
             Effect::Stored(why) => format!("Accepted and returned, without effect: {why}."),
@@ -192,7 +192,7 @@ fn list(value: &str) -> impl Iterator<Item = &str> {
 /// # Errors
 /// The text for a client's INVALID_CONFIG (40): an unknown name, a null value, a value that is not
 /// valid, or two that contradict one another.
-pub fn validate<'a>(
+pub(crate) fn validate<'a>(
     configs: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
 ) -> Result<BTreeMap<String, String>, String> {
     let mut accepted = BTreeMap::new();

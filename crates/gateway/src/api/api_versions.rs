@@ -15,7 +15,7 @@ use wire::ErrorCode;
 use super::entry::Api;
 use crate::{context::RequestContext, error::ApiError};
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &ApiVersionsRequest,
@@ -30,7 +30,7 @@ pub async fn handle(
     Ok(ApiVersionsResponse::default().with_api_keys(ctx.shared.apis.iter().map(entry).collect()))
 }
 
-pub fn error_response(_version: i16, _request: &ApiVersionsRequest, code: ErrorCode) -> ApiVersionsResponse {
+pub(super) fn error_response(_version: i16, _request: &ApiVersionsRequest, code: ErrorCode) -> ApiVersionsResponse {
     ApiVersionsResponse::default().with_error_code(code.code())
 }
 

@@ -29,7 +29,7 @@ use crate::{
     error::ApiError,
     resolve::Resolved,
     topic_config,
-    topics::{self, Refusal},
+    topic_creation::{self, Refusal},
 };
 
 /// First version whose answer describes the new topic (KIP-525).
@@ -37,7 +37,7 @@ const DESCRIBED: i16 = 5;
 /// As the broker has it by default. KIP-464 gives it to clients from v4 on; Kafka takes it in all versions.
 const BROKER_DEFAULT: i32 = -1;
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &CreateTopicsRequest,
@@ -46,7 +46,7 @@ pub async fn handle(
     for topic in &request.topics {
         *counts.entry(topic.name.as_str()).or_default() += 1;
     }
-    let names: Vec<_> = request.topics.iter().map(|topic| topics::check_name(&topic.name)).collect();
+    let names: Vec<_> = request.topics.iter().map(|topic| topic_creation::check_name(&topic.name)).collect();
     let valid = names.iter().flatten().map(|name| TopicRef::Name(name.as_str()));
     let mut present = match ctx.resolve(Operation::Create, valid).await {
         Ok(present) => present.into_iter(),
@@ -68,7 +68,7 @@ pub async fn handle(
     Ok(CreateTopicsResponse::default().with_topics(results))
 }
 
-pub fn error_response(_version: i16, request: &CreateTopicsRequest, code: ErrorCode) -> CreateTopicsResponse {
+pub(super) fn error_response(_version: i16, request: &CreateTopicsRequest, code: ErrorCode) -> CreateTopicsResponse {
     let results = request.topics.iter().map(|topic| refused(topic, Refusal::new(code, code.message())));
     CreateTopicsResponse::default().with_topics(results.collect())
 }
@@ -88,7 +88,7 @@ async fn create(
     validate_only: bool,
 ) -> Result<CreatableTopicResult, Refusal> {
     let (name, present) = name?;
-    topics::check_collision(ctx, &name).await?;
+    topic_creation::check_collision(ctx, &name).await?;
     check_absent(&name, present)?;
     let configs = topic_config::validate(
         topic.configs.iter().map(|config| (config.name.as_str(), config.value.as_ref().map(StrBytes::as_str))),
@@ -126,7 +126,7 @@ async fn store(
     partitions: i32,
     configs: BTreeMap<String, String>,
 ) -> Result<Uuid, Refusal> {
-    match topics::create(ctx, name, partitions, configs).await {
+    match topic_creation::create(ctx, name, partitions, configs).await {
         Ok(topic) => Ok(topic.topic_id),
         Err(StoreError::AlreadyExists(_)) => Err(already_exists(name)),
         Err(error) => Err(Refusal::from_store(ctx, &error)),

@@ -11,7 +11,7 @@ use wire::ErrorCode;
 
 use crate::{context::RequestContext, error::ApiError};
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     _version: i16,
     request: &DeleteGroupsRequest,
@@ -30,7 +30,7 @@ pub async fn handle(
     Ok(DeleteGroupsResponse::default().with_results(results))
 }
 
-pub fn error_response(_version: i16, request: &DeleteGroupsRequest, code: ErrorCode) -> DeleteGroupsResponse {
+pub(super) fn error_response(_version: i16, request: &DeleteGroupsRequest, code: ErrorCode) -> DeleteGroupsResponse {
     let results = request.groups_names.iter().map(|group_id| result(group_id, code)).collect();
     DeleteGroupsResponse::default().with_results(results)
 }

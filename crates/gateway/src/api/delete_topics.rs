@@ -25,7 +25,7 @@ const BY_ID: i16 = 6;
 /// First version with words for an error (KIP-599).
 const MESSAGES: i16 = 5;
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &DeleteTopicsRequest,
@@ -60,7 +60,7 @@ pub async fn handle(
     Ok(DeleteTopicsResponse::default().with_responses(responses))
 }
 
-pub fn error_response(version: i16, request: &DeleteTopicsRequest, code: ErrorCode) -> DeleteTopicsResponse {
+pub(super) fn error_response(version: i16, request: &DeleteTopicsRequest, code: ErrorCode) -> DeleteTopicsResponse {
     let responses = states(version, request).iter().map(|state| failed(version, state, code)).collect();
     DeleteTopicsResponse::default().with_responses(responses)
 }

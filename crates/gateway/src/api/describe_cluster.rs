@@ -20,7 +20,7 @@ use crate::{
 const BROKERS: i8 = 1;
 const CONTROLLERS: i8 = 2;
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &DescribeClusterRequest,
@@ -46,7 +46,11 @@ pub async fn handle(
 }
 
 /// Without the endpoint type: as in Kafka only an answer with brokers repeats it.
-pub fn error_response(_version: i16, _request: &DescribeClusterRequest, code: ErrorCode) -> DescribeClusterResponse {
+pub(super) fn error_response(
+    _version: i16,
+    _request: &DescribeClusterRequest,
+    code: ErrorCode,
+) -> DescribeClusterResponse {
     DescribeClusterResponse::default()
         .with_error_code(code.code())
         .with_error_message(Some(StrBytes::from_static_str(code.message())))

@@ -43,7 +43,7 @@ enum Source {
     Default = 5,
 }
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &DescribeConfigsRequest,
@@ -71,7 +71,11 @@ pub async fn handle(
     Ok(DescribeConfigsResponse::default().with_results(results))
 }
 
-pub fn error_response(_version: i16, request: &DescribeConfigsRequest, code: ErrorCode) -> DescribeConfigsResponse {
+pub(super) fn error_response(
+    _version: i16,
+    request: &DescribeConfigsRequest,
+    code: ErrorCode,
+) -> DescribeConfigsResponse {
     let results = request.resources.iter().map(|resource| failed(resource, code, code.message().to_owned()));
     DescribeConfigsResponse::default().with_results(results.collect())
 }

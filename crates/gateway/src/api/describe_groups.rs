@@ -25,7 +25,7 @@ const INSTANCE_IDS: i16 = 4;
 /// First version with words for an error.
 const MESSAGES: i16 = 6;
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &DescribeGroupsRequest,
@@ -43,7 +43,7 @@ pub async fn handle(
     Ok(DescribeGroupsResponse::default().with_groups(groups))
 }
 
-pub fn error_response(version: i16, request: &DescribeGroupsRequest, code: ErrorCode) -> DescribeGroupsResponse {
+pub(super) fn error_response(version: i16, request: &DescribeGroupsRequest, code: ErrorCode) -> DescribeGroupsResponse {
     let groups = request.groups.iter().map(|group_id| failed(version, group_id, code)).collect();
     DescribeGroupsResponse::default().with_groups(groups)
 }

@@ -34,7 +34,7 @@ pub enum Kind {
 /// What becomes of a request.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "moved once per request, nearly always a response")]
-pub enum Reply {
+pub(crate) enum Reply {
     Respond(ResponseKind),
     /// Produce with acks=0: the client expects no answer, and one would shift all later ones.
     Silent,

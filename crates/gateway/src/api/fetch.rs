@@ -27,12 +27,8 @@ use store::{LogEnd, Offset, PartitionKey, ReadError, ReadLimit, StoreError, Topi
 use tokio::time::{Instant, timeout_at};
 use wire::ErrorCode;
 
-use crate::{
-    acl::Operation,
-    context::{RequestContext, epoch_error},
-    error::ApiError,
-    net::budget::AnswerSpace,
-};
+use super::leader_epoch;
+use crate::{acl::Operation, context::RequestContext, error::ApiError, net::budget::AnswerSpace};
 
 const READ_COMMITTED: i8 = 1;
 
@@ -49,14 +45,18 @@ const NO_REPLICA: i32 = -1;
 /// # Errors
 /// [`ApiError`] if a client names a leader epoch that only Postgres can judge; all others are told per
 /// partition.
-pub async fn handle(ctx: &RequestContext, _version: i16, request: &FetchRequest) -> Result<FetchResponse, ApiError> {
+pub(super) async fn handle(
+    ctx: &RequestContext,
+    _version: i16,
+    request: &FetchRequest,
+) -> Result<FetchResponse, ApiError> {
     if request.session_epoch > 0 {
         // No session was ever handed out.
         return Ok(FetchResponse::default().with_error_code(ErrorCode::FetchSessionIdNotFound.code()));
     }
     let named = request.topics.iter().flat_map(|topic| &topic.partitions).map(|asked| asked.current_leader_epoch);
-    let leader_epoch = ctx.shared.leader_epoch(named).await?;
-    let mut fetch = Fetch::resolve(ctx, request, leader_epoch).await?;
+    let epoch = leader_epoch::present(ctx, named).await?;
+    let mut fetch = Fetch::resolve(ctx, request, epoch).await?;
     let deadline = deadline(Instant::now(), request.max_wait_ms);
     let min_bytes = i64::from(request.min_bytes).min(fetch.max_bytes as i64);
     let subscription = ctx.shared.store.log.subscribe(fetch.keys());
@@ -93,7 +93,7 @@ fn deadline(now: Instant, max_wait_ms: i32) -> Instant {
 }
 
 /// The answer with one error for every partition of the request.
-pub fn error_response(_version: i16, request: &FetchRequest, code: ErrorCode) -> FetchResponse {
+pub(super) fn error_response(_version: i16, request: &FetchRequest, code: ErrorCode) -> FetchResponse {
     let topics = request.topics.iter().map(|topic| {
         let partitions = topic.partitions.iter().map(|partition| without_records(partition.partition, code, None));
         FetchableTopicResponse::default().with_topic(topic.topic.clone()).with_partitions(partitions.collect())
@@ -120,13 +120,13 @@ struct Fetch<'r> {
 
 impl<'r> Fetch<'r> {
     /// Finds the partitions; those that do not exist have their error from here on.
-    async fn resolve(ctx: &RequestContext, request: &'r FetchRequest, leader_epoch: i32) -> Result<Self, StoreError> {
+    async fn resolve(ctx: &RequestContext, request: &'r FetchRequest, epoch: i32) -> Result<Self, StoreError> {
         let limit = ctx.shared.config.limits.fetch_max_bytes;
         let names = request.topics.iter().map(|asked| TopicRef::Name(&asked.topic));
         let resolved = ctx.resolve(Operation::Read, names).await?;
         let topics = request.topics.iter().zip(&resolved).map(|(asked, topic)| {
             let parts = asked.partitions.iter().map(|asked| match topic.partition(asked.partition) {
-                Ok(key) => match epoch_error(asked.current_leader_epoch, leader_epoch) {
+                Ok(key) => match leader_epoch::error(asked.current_leader_epoch, epoch) {
                     None => Part::wanted(asked, key),
                     Some(code) => Part::failed(asked, code),
                 },

@@ -24,7 +24,7 @@ const SHARE: i8 = 2;
 /// From this version on one request asks for many keys (KIP-699).
 const BATCHED: i16 = 4;
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &FindCoordinatorRequest,
@@ -55,7 +55,11 @@ pub async fn handle(
     Ok(FindCoordinatorResponse::default().with_error_message(None).with_coordinators(coordinators.collect()))
 }
 
-pub fn error_response(version: i16, request: &FindCoordinatorRequest, code: ErrorCode) -> FindCoordinatorResponse {
+pub(super) fn error_response(
+    version: i16,
+    request: &FindCoordinatorRequest,
+    code: ErrorCode,
+) -> FindCoordinatorResponse {
     if version < BATCHED {
         let message = (version >= 1).then(|| StrBytes::from_static_str(code.message()));
         return FindCoordinatorResponse::default()

@@ -8,7 +8,7 @@ use wire::ErrorCode;
 use super::group_fields::optional;
 use crate::{context::RequestContext, error::ApiError};
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     _version: i16,
     request: &HeartbeatRequest,
@@ -22,6 +22,6 @@ pub async fn handle(
     Ok(HeartbeatResponse::default())
 }
 
-pub fn error_response(_version: i16, _request: &HeartbeatRequest, code: ErrorCode) -> HeartbeatResponse {
+pub(super) fn error_response(_version: i16, _request: &HeartbeatRequest, code: ErrorCode) -> HeartbeatResponse {
     HeartbeatResponse::default().with_error_code(code.code())
 }

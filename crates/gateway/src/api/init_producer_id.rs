@@ -19,7 +19,7 @@ use crate::{context::RequestContext, error::ApiError};
 /// "None" for producer id and epoch alike.
 const NONE: i64 = -1;
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &InitProducerIdRequest,
@@ -34,7 +34,11 @@ pub async fn handle(
     Ok(InitProducerIdResponse::default().with_producer_id(ProducerId(producer_id)).with_producer_epoch(0))
 }
 
-pub fn error_response(_version: i16, _request: &InitProducerIdRequest, code: ErrorCode) -> InitProducerIdResponse {
+pub(super) fn error_response(
+    _version: i16,
+    _request: &InitProducerIdRequest,
+    code: ErrorCode,
+) -> InitProducerIdResponse {
     InitProducerIdResponse::default()
         .with_error_code(code.code())
         .with_producer_id(ProducerId(NONE))

@@ -23,7 +23,7 @@ const INSTANCE_IDS: i16 = 5;
 /// First version with the protocol type, and with null for "no protocol".
 const PROTOCOL_TYPE: i16 = 7;
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &JoinGroupRequest,
@@ -49,7 +49,7 @@ pub async fn handle(
     Ok(response(version, reply))
 }
 
-pub fn error_response(version: i16, request: &JoinGroupRequest, code: ErrorCode) -> JoinGroupResponse {
+pub(super) fn error_response(version: i16, request: &JoinGroupRequest, code: ErrorCode) -> JoinGroupResponse {
     JoinGroupResponse::default()
         .with_error_code(code.code())
         .with_generation_id(-1)

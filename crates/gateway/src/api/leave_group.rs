@@ -20,7 +20,7 @@ use crate::{
 /// First version with a list of members.
 const BATCHED: i16 = 3;
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &LeaveGroupRequest,
@@ -52,6 +52,6 @@ pub async fn handle(
         .with_members(members.collect()))
 }
 
-pub fn error_response(_version: i16, _request: &LeaveGroupRequest, code: ErrorCode) -> LeaveGroupResponse {
+pub(super) fn error_response(_version: i16, _request: &LeaveGroupRequest, code: ErrorCode) -> LeaveGroupResponse {
     LeaveGroupResponse::default().with_error_code(code.code())
 }

@@ -17,7 +17,7 @@ const STATES: i16 = 4;
 /// First version with types.
 const TYPES: i16 = 5;
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &ListGroupsRequest,
@@ -29,7 +29,7 @@ pub async fn handle(
     Ok(ListGroupsResponse::default().with_groups(groups.collect()))
 }
 
-pub fn error_response(_version: i16, _request: &ListGroupsRequest, code: ErrorCode) -> ListGroupsResponse {
+pub(super) fn error_response(_version: i16, _request: &ListGroupsRequest, code: ErrorCode) -> ListGroupsResponse {
     ListGroupsResponse::default().with_error_code(code.code())
 }
 

@@ -18,11 +18,8 @@ use kafka_protocol::messages::{
 use store::{LogEnd, PartitionKey, Store, StoreError, TopicRef};
 use wire::ErrorCode;
 
-use crate::{
-    acl::Operation,
-    context::{RequestContext, epoch_error},
-    error::ApiError,
-};
+use super::leader_epoch;
+use crate::{acl::Operation, context::RequestContext, error::ApiError};
 
 /// First version whose answers tell the leader epoch (KIP-320).
 const FIRST_WITH_EPOCH: i16 = 4;
@@ -40,14 +37,14 @@ const EARLIEST_LOCAL: i64 = -4;
 
 /// # Errors
 /// [`ApiError`] if Postgres cannot be asked for the ends or the leader epoch.
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &ListOffsetsRequest,
 ) -> Result<ListOffsetsResponse, ApiError> {
     let store = &ctx.shared.store;
     let named = request.topics.iter().flat_map(|topic| &topic.partitions).map(|asked| asked.current_leader_epoch);
-    let leader_epoch = ctx.shared.leader_epoch(named).await?;
+    let epoch = leader_epoch::present(ctx, named).await?;
     let names = request.topics.iter().map(|topic| TopicRef::Name(&topic.name));
     let topics = ctx.resolve(Operation::Describe, names).await?;
     let keys = request.topics.iter().zip(&topics).flat_map(|(asked, topic)| {
@@ -65,7 +62,7 @@ pub async fn handle(
             let found = found.and_then(|key| Ok((key, *ends.get(&key).ok_or(ErrorCode::UnknownTopicOrPartition)?)));
             partitions.push(match found {
                 Ok((key, _)) if twice.contains(&key) => failed(asked, ErrorCode::InvalidRequest),
-                Ok((key, end)) => match epoch_error(asked.current_leader_epoch, leader_epoch) {
+                Ok((key, end)) => match leader_epoch::error(asked.current_leader_epoch, epoch) {
                     Some(code) => failed(asked, code),
                     None => answer(ctx, version, asked, key, end).await,
                 },
@@ -78,7 +75,7 @@ pub async fn handle(
 }
 
 /// The answer with one error for every partition of the request.
-pub fn error_response(_version: i16, request: &ListOffsetsRequest, code: ErrorCode) -> ListOffsetsResponse {
+pub(super) fn error_response(_version: i16, request: &ListOffsetsRequest, code: ErrorCode) -> ListOffsetsResponse {
     let topics = request.topics.iter().map(|topic| {
         ListOffsetsTopicResponse::default()
             .with_name(topic.name.clone())

@@ -35,7 +35,7 @@ use crate::{
     broker,
     context::RequestContext,
     error::ApiError,
-    topics,
+    topic_creation,
 };
 
 /// First version whose topics may be asked for by id, and have no name then.
@@ -43,7 +43,7 @@ const BY_ID: i16 = 12;
 /// First version with the client's consent to make missing topics; before it there is no choice.
 const CONSENT: i16 = 4;
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &MetadataRequest,
@@ -74,7 +74,7 @@ pub async fn handle(
         )))
 }
 
-pub fn error_response(version: i16, request: &MetadataRequest, code: ErrorCode) -> MetadataResponse {
+pub(super) fn error_response(version: i16, request: &MetadataRequest, code: ErrorCode) -> MetadataResponse {
     let topics = wanted(version, request).unwrap_or_default().iter();
     MetadataResponse::default().with_topics(topics.map(|topic| not_found(version, topic, code)).collect())
 }
@@ -153,13 +153,13 @@ async fn auto_create(
     request: &MetadataRequest,
     name: &str,
 ) -> Result<Arc<Topic>, ErrorCode> {
-    let name = topics::check_name(name).map_err(|refusal| refusal.code)?;
+    let name = topic_creation::check_name(name).map_err(|refusal| refusal.code)?;
     let consent = version < CONSENT || request.allow_auto_topic_creation;
     if !consent || !ctx.shared.config.topics.auto_create_topics {
         return Err(ErrorCode::UnknownTopicOrPartition);
     }
-    topics::check_collision(ctx, &name).await.map_err(|refusal| refusal.code)?;
-    match topics::create(ctx, &name, ctx.shared.config.topics.num_partitions, Default::default()).await {
+    topic_creation::check_collision(ctx, &name).await.map_err(|refusal| refusal.code)?;
+    match topic_creation::create(ctx, &name, ctx.shared.config.topics.num_partitions, Default::default()).await {
         Ok(topic) => Ok(topic),
         // Another client asked at the same moment.
         Err(StoreError::AlreadyExists(_)) => match ctx.shared.store.catalog.topic(name.as_str()).await {

@@ -23,7 +23,7 @@ use crate::{acl::Operation, context::RequestContext, error::ApiError};
 /// Last version with a retention of its own.
 const RETENTION: i16 = 4;
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &OffsetCommitRequest,
@@ -63,7 +63,7 @@ pub async fn handle(
     Ok(OffsetCommitResponse::default().with_topics(results.collect()))
 }
 
-pub fn error_response(_version: i16, request: &OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse {
+pub(super) fn error_response(_version: i16, request: &OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse {
     let topics = request.topics.iter().map(|asked| results(asked, |_| code));
     OffsetCommitResponse::default().with_topics(topics.collect())
 }

@@ -19,7 +19,7 @@ use crate::{
     error::{ApiError, group_error_code},
 };
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     _version: i16,
     request: &OffsetDeleteRequest,
@@ -40,7 +40,7 @@ pub async fn handle(
     Ok(OffsetDeleteResponse::default().with_topics(results.collect()))
 }
 
-pub fn error_response(_version: i16, _request: &OffsetDeleteRequest, code: ErrorCode) -> OffsetDeleteResponse {
+pub(super) fn error_response(_version: i16, _request: &OffsetDeleteRequest, code: ErrorCode) -> OffsetDeleteResponse {
     OffsetDeleteResponse::default().with_error_code(code.code())
 }
 

@@ -41,7 +41,7 @@ struct Asked<'a> {
 
 type Answer = Vec<(TopicName, Vec<OffsetFetchResponsePartitions>)>;
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &OffsetFetchRequest,
@@ -54,7 +54,7 @@ pub async fn handle(
     Ok(response(version, results))
 }
 
-pub fn error_response(version: i16, request: &OffsetFetchRequest, code: ErrorCode) -> OffsetFetchResponse {
+pub(super) fn error_response(version: i16, request: &OffsetFetchRequest, code: ErrorCode) -> OffsetFetchResponse {
     response(version, asked(version, request).into_iter().map(|asked| (asked, Err(code))).collect())
 }
 

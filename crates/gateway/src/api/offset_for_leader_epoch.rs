@@ -17,20 +17,17 @@ use kafka_protocol::messages::{
 use store::{LogEnd, TopicRef};
 use wire::ErrorCode;
 
-use crate::{
-    acl::Operation,
-    context::{RequestContext, epoch_error},
-    error::ApiError,
-};
+use super::leader_epoch;
+use crate::{acl::Operation, context::RequestContext, error::ApiError};
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     _version: i16,
     request: &OffsetForLeaderEpochRequest,
 ) -> Result<OffsetForLeaderEpochResponse, ApiError> {
     let named = request.topics.iter().flat_map(|topic| &topic.partitions);
     let named = named.flat_map(|asked| [asked.current_leader_epoch, asked.leader_epoch]);
-    let present = ctx.shared.leader_epoch(named).await?;
+    let present = leader_epoch::present(ctx, named).await?;
     let names = request.topics.iter().map(|asked| TopicRef::Name(&asked.topic));
     let topics = ctx.resolve(Operation::Describe, names).await?;
     let keys =
@@ -48,7 +45,7 @@ pub async fn handle(
     Ok(OffsetForLeaderEpochResponse::default().with_topics(results.collect()))
 }
 
-pub fn error_response(
+pub(super) fn error_response(
     _version: i16,
     request: &OffsetForLeaderEpochRequest,
     code: ErrorCode,
@@ -70,7 +67,7 @@ fn end_of_epoch(asked: &OffsetForLeaderPartition, end: Option<&LogEnd>, present:
     let Some(end) = end else {
         return unknown(asked, ErrorCode::UnknownTopicOrPartition);
     };
-    if let Some(code) = epoch_error(asked.current_leader_epoch, present) {
+    if let Some(code) = leader_epoch::error(asked.current_leader_epoch, present) {
         return unknown(asked, code);
     }
     if !(0..=present).contains(&asked.leader_epoch) {

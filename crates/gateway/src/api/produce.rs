@@ -21,6 +21,8 @@
 //!
 //! Rules: `KafkaApis.handleProduceRequest`, `ProduceRequest.validateRecords`, `LogValidator`.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use futures::{FutureExt, future::BoxFuture};
 use kafka_protocol::{
     messages::{
@@ -48,7 +50,7 @@ use crate::{
 const FIRST_ZSTD_VERSION: i16 = 7;
 
 /// Queues every batch of the request; the future that comes back waits for their commits.
-pub async fn accept(ctx: RequestContext, version: i16, request: ProduceRequest) -> BoxFuture<'static, Reply> {
+pub(super) async fn accept(ctx: RequestContext, version: i16, request: ProduceRequest) -> BoxFuture<'static, Reply> {
     let acks = request.acks;
     if !(-1..=1).contains(&acks) {
         return answer(error_response(&request, ErrorCode::InvalidRequiredAcks));
@@ -77,7 +79,7 @@ pub async fn accept(ctx: RequestContext, version: i16, request: ProduceRequest) 
 }
 
 /// The answer with one error for every partition of the request.
-pub fn error_response(request: &ProduceRequest, code: ErrorCode) -> ProduceResponse {
+pub(super) fn error_response(request: &ProduceRequest, code: ErrorCode) -> ProduceResponse {
     let topics = request.topic_data.iter().map(|topic| {
         let partitions = topic.partition_data.iter().map(|partition| failed(partition.index, &Failure::from(code)));
         TopicProduceResponse::default().with_name(topic.name.clone()).with_partition_responses(partitions.collect())
@@ -147,13 +149,18 @@ async fn accept_partition(
     let batch = ProducedBatch::validate(sent, limits)?;
     let inflated = if batch.header.compression() == Ok(Compression::None) { 0 } else { batch.records.len() };
     let reserved = place.keep(inflated).await;
-    check_for_topic(&batch, version, config, shared.now_ms())?;
+    check_for_topic(&batch, version, config, now_ms())?;
     Ok(shared.store.log.append(Append {
         partition,
         batch,
         log_append_time: config.log_append_time,
         reservation: Box::new(reserved),
     }))
+}
+
+/// Milliseconds since 1970, UTC.
+fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }
 
 /// What depends on the version and the topic's configuration.

@@ -19,7 +19,7 @@ use crate::{
 /// First version with protocol type and name.
 const PROTOCOL: i16 = 5;
 
-pub async fn handle(
+pub(super) async fn handle(
     ctx: &RequestContext,
     version: i16,
     request: &SyncGroupRequest,
@@ -43,6 +43,6 @@ pub async fn handle(
         .with_assignment(reply.assignment))
 }
 
-pub fn error_response(_version: i16, _request: &SyncGroupRequest, code: ErrorCode) -> SyncGroupResponse {
+pub(super) fn error_response(_version: i16, _request: &SyncGroupRequest, code: ErrorCode) -> SyncGroupResponse {
     SyncGroupResponse::default().with_error_code(code.code())
 }

@@ -10,7 +10,7 @@
 //! When reading ends, for whatever reason (the client went away, its bytes made no sense, the
 //! gateway drains), waits such as a parked Fetch are cut short, what was accepted is finished and
 //! answered if the socket still takes it, and the connection closes. It closes at once while the
-//! gateway is cut off from Postgres and others are not (`coordinator::tenure`).
+//! gateway is cut off from Postgres and others are not (`membership`).
 
 mod activity;
 mod answers;

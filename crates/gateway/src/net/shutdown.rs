@@ -7,7 +7,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Seen by every task of the gateway. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
-pub struct Shutdown {
+pub(crate) struct Shutdown {
     draining: CancellationToken,
     aborted: CancellationToken,
     tasks: TaskTracker,
@@ -15,11 +15,11 @@ pub struct Shutdown {
 
 impl Shutdown {
     /// Resolves when no new connection and no new request may be taken up.
-    pub async fn draining(&self) {
+    pub(crate) async fn draining(&self) {
         self.draining.cancelled().await;
     }
 
-    pub fn is_draining(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         self.draining.is_cancelled()
     }
 

@@ -22,7 +22,7 @@ use tokio::{
 use super::serve;
 use crate::{
     config::{Config, HostPort},
-    context::{Clock, Shared},
+    context::Shared,
     session::{Listener, Session},
 };
 
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 fn shared(listener: &Listener) -> Arc<Shared> {
     let store = Store::connect(StoreConfig::new("postgres://nobody@127.0.0.1:1/nowhere")).unwrap();
-    Arc::new(crate::compose(Config::defaults().server, store, Clock::system(), listener))
+    Arc::new(crate::compose(Config::defaults().server, store, listener))
 }
 
 /// The client's end of a connection that holds `capacity` bytes each way, and the task that serves it.
